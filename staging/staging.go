@@ -1,0 +1,57 @@
+// Package staging holds bytes that no reader may see yet: the spool of each
+// write, and a record of it that survives a crash.
+//
+// A write lives in <staging>/<write id>/ as data (the spool), write.json (its
+// [Record]) and, when it began as an older object, blocks (one byte a block of
+// 128 KiB: 1 where the spool, not the old object, has the bytes). There is no
+// shared journal: recovery reads the directory, and so can a person.
+//
+// Guarantees: what [File.Sync] acknowledged survives kill -9 and power loss; a
+// record is replaced by rename and is never half written; one [Area] has one
+// owner at a time; nothing here is ever visible to a reader of the lake.
+package staging
+
+import (
+	"time"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+)
+
+// State says how far a write has come.
+type State string
+
+// The states of a write.
+const (
+	Staged     State = "staged"     // being written, or waiting for a rename or a complete file
+	Publishing State = "publishing" // whole and durable in the spool; the store was asked
+	Torn       State = "torn"       // its writer was killed by a signal
+	Failed     State = "failed"     // its publish failed; Error says why
+)
+
+// Attributes of the file to be, as its writer set them.
+type Attributes struct {
+	Mode     uint32    `json:"mode"` // permission bits, 07777
+	UID      uint32    `json:"uid"`
+	GID      uint32    `json:"gid"`
+	MTime    time.Time `json:"mtime"`
+	MTimeSet bool      `json:"mtime_set,omitempty"` // set by utimens, not by writing
+}
+
+// Record is write.json. It is a copy wherever it is handed out.
+type Record struct {
+	Version int                  `json:"version"` // 1
+	ID      string               `json:"id"`      // write id, a UUID
+	State   State                `json:"state"`
+	Target  objectstore.Location `json:"target"`
+	Path    string               `json:"path"`             // in the mount, for people: "sales/orders/dt=1/f"
+	Prefix  objectstore.Location `json:"prefix"`           // the table's location: Target stays below it (rule 27)
+	Format  string               `json:"format,omitempty"` // what Target must hold to be published ("parquet"; "": anything)
+	Cond    objectstore.Cond     `json:"cond"`             // of the publish
+	Base    *objectstore.Object  `json:"base,omitempty"`   // the object that it began as; nil: a new file
+	Append  bool                 `json:"append,omitempty"` // nothing but appends to Base happened
+	Size    int64                `json:"size"`             // bytes at the last change of the record
+	Attributes
+	Created time.Time `json:"created"`
+	Changed time.Time `json:"changed"`
+	Error   string    `json:"error,omitempty"`
+}
