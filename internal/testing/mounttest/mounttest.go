@@ -1,0 +1,164 @@
+// Package mounttest mounts real lakes for tests: a warehouse made from a
+// declaration, served by the real binary in a child process.
+//
+//	lake := mounttest.Mount(t, mounttest.Options{Tables: []mounttest.Table{{
+//		Database: "sales", Name: "orders", Keys: []string{"dt:date"},
+//		Files: map[string]string{"dt=2026-01-01/a.parquet": mounttest.Parquet(t, 10)},
+//	}}})
+//	lake.MustSh(`cp sales/orders/dt=2026-01-01/a.parquet /dev/null`)
+//
+// Guarantees: a lake has a deadline, at which its daemon is killed and the
+// connection aborted, so that no system call on it stays stuck and the test
+// fails with the daemon's log; when the test ends nothing of it is left: a lake
+// that still runs is drained and unmounted, and that it goes cleanly (exit 0,
+// not in the mount table, no panic and no data race logged) is part of the
+// test. The binary is built once a process, with -race when the test is.
+//
+// A test touches a mount through [Lake.Sh] and the like (child processes), or
+// through [Lake.Do] and the file helpers (a goroutine with a deadline). Methods
+// of a Lake are for the test's own goroutine, but Path, Data, Log, Do, Sh and
+// the file helpers, which may be called from several.
+//
+// Where no mount is possible (no /dev/fuse, a user without fusermount3) tests
+// are skipped with the reason, unless MOUNTTEST_REQUIRED is set: then they
+// fail. MOUNTTEST_COUNT names a file that gets a line for each test that mounted.
+package mounttest
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/warehouse"
+)
+
+// Table declares a table of the lake.
+type Table = warehouse.Table
+
+// Options describe a lake; the zero value is an empty one.
+type Options struct {
+	Tables []Table
+	Files  map[string]string // further files of the warehouse, by path below its root; one that ends in "/" is a directory
+	Source string            // a warehouse that exists, in place of a new one
+	Flags  []string          // further flags of `mount`, at each start
+	Env    []string          // further environment of the daemon, "NAME=value"
+	// Timeout bounds the life of the lake, unmount included; 0: 60 s.
+	Timeout time.Duration
+	User    uint32 // run the daemon and Sh as this user and group id (the test must be root); 0: as the test
+}
+
+// Lake is a warehouse, and where it is mounted.
+type Lake struct {
+	Source string // the warehouse's folder
+	Root   string // the mount point
+	State  string // the state directory, kept over remounts
+
+	t        testing.TB
+	o        Options
+	deadline time.Time
+
+	mu struct {
+		sync.Mutex
+		daemon *daemon // nil: not running
+		logs   []*log  // of every start
+	}
+}
+
+// New makes a lake without mounting it.
+func New(t testing.TB, o Options) *Lake {
+	t.Helper()
+	requireFUSE(t, o.User)
+	if o.Timeout == 0 {
+		o.Timeout = time.Minute
+	}
+	dir := t.TempDir()
+	l := &Lake{t: t, o: o, Source: o.Source, Root: filepath.Join(dir, "lake"), State: filepath.Join(dir, "state"), deadline: time.Now().Add(o.Timeout)}
+	must(t, os.Mkdir(l.Root, 0o755))
+	must(t, os.Mkdir(l.State, 0o700))
+	if l.Source == "" {
+		l.Source = filepath.Join(dir, "warehouse")
+		must(t, os.Mkdir(l.Source, 0o755))
+	}
+	must(t, warehouse.Write(l.Source, o.Tables...))
+	for name, content := range o.Files {
+		must(t, warehouse.WriteFile(l.Source, name, content))
+	}
+	if o.User != 0 {
+		l.give(dir)
+	}
+	watchdog := time.AfterFunc(o.Timeout, l.expire)
+	t.Cleanup(func() {
+		l.cleanup()
+		watchdog.Stop()
+	})
+	return l
+}
+
+// Mount makes a lake and mounts it.
+func Mount(t testing.TB, o Options) *Lake {
+	t.Helper()
+	l := New(t, o)
+	l.Start()
+	return l
+}
+
+// give makes the lake's user the owner of all below dir, and dir's parents
+// passable.
+func (l *Lake) give(dir string) {
+	l.t.Helper()
+	must(l.t, os.Chmod(filepath.Dir(dir), 0o755))
+	must(l.t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, int(l.o.User), int(l.o.User))
+	}))
+}
+
+// Path is the path of a name in the mount ("sales/orders").
+func (l *Lake) Path(name string) string { return filepath.Join(l.Root, filepath.FromSlash(name)) }
+
+// Data is the path in the warehouse of the file that lies at name in the mount,
+// for a table at its usual location: "sales/orders/dt=1/f" to
+// <source>/_data/sales/orders/dt=1/f.
+func (l *Lake) Data(name string) string {
+	return filepath.Join(l.Source, "_data", filepath.FromSlash(name))
+}
+
+// Manifest is the path in the warehouse of the manifest of a table ("sales/orders").
+func (l *Lake) Manifest(table string) string {
+	return filepath.Join(l.Source, filepath.FromSlash(table), "_sqe", "table.json")
+}
+
+// Staged is the staging directory, whatever is in it.
+func (l *Lake) Staged() string { return filepath.Join(l.State, "staging") }
+
+// Binary is the program under test, built when it was not.
+func (l *Lake) Binary() string { return Binary(l.t) }
+
+// row is what Parquet writes.
+type row struct {
+	ID   int64  `parquet:"id"`
+	Name string `parquet:"name"`
+}
+
+// Parquet is a whole Parquet file of n rows.
+func Parquet(t testing.TB, n int) string {
+	t.Helper()
+	rows := make([]row, n)
+	for i := range rows {
+		rows[i] = row{ID: int64(i), Name: "name"}
+	}
+	file, err := warehouse.Parquet(rows)
+	must(t, err)
+	return file
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

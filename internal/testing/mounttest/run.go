@@ -1,0 +1,162 @@
+package mounttest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// opTimeout bounds one call of Do.
+const opTimeout = 20 * time.Second
+
+// Result is the outcome of a child process.
+type Result struct {
+	Out, Err string
+	Code     int // exit code; -1: ended by a signal, or by the lake's deadline
+}
+
+// Sh runs a bash script in the mount point, within the lake's deadline, in a
+// process group that is killed as a whole.
+func (l *Lake) Sh(script string) Result {
+	l.t.Helper()
+	return l.Exec("bash", "-c", script)
+}
+
+// MustSh is Sh for scripts that must succeed; it returns what they print.
+func (l *Lake) MustSh(script string) string {
+	l.t.Helper()
+	r := l.Sh(script)
+	if r.Code != 0 {
+		l.t.Fatalf("%s\nexit code %d, want 0\nstdout: %s\nstderr: %s", script, r.Code, r.Out, r.Err)
+	}
+	return r.Out
+}
+
+// Exec runs a program in the mount point, as Sh does.
+func (l *Lake) Exec(name string, args ...string) Result {
+	l.t.Helper()
+	return l.run(l.Root, name, args)
+}
+
+// Run runs the program under test outside the mount ("unmount", lake.Root).
+func (l *Lake) Run(args ...string) Result {
+	l.t.Helper()
+	return l.run(l.State, l.Binary(), args)
+}
+
+func (l *Lake) run(dir, name string, args []string) Result {
+	l.t.Helper()
+	ctx, cancel := context.WithDeadline(context.Background(), l.deadline)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = dir, &stdout, &stderr, 5*time.Second
+	cmd.Env = append(environ(), "LC_ALL=C.UTF-8", "HOME="+l.State)
+	cmd.SysProcAttr = l.credentials()
+	cmd.SysProcAttr.Setpgid = true
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		l.t.Errorf("run %s: %v", name, err)
+		return Result{Out: stdout.String(), Err: stderr.String(), Code: -1}
+	}
+	return Result{Out: stdout.String(), Err: stderr.String(), Code: cmd.ProcessState.ExitCode()}
+}
+
+// Do runs op, which touches the mount, in a goroutine. One that hangs fails the
+// test with every stack, and the connection is aborted so that it ends.
+func (l *Lake) Do(what string, op func() error) error {
+	l.t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- op() }()
+	timeout := time.NewTimer(min(opTimeout, time.Until(l.deadline)))
+	defer timeout.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timeout.C:
+	}
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	l.abort()
+	if d := l.take(); d != nil {
+		_ = d.cmd.Process.Signal(syscall.SIGQUIT) // its stacks go to the log
+		select {
+		case <-d.done:
+		case <-time.After(2 * time.Second):
+			d.kill()
+		}
+	}
+	<-done
+	l.t.Errorf("%s hung\n%s", what, stacks)
+	return fmt.Errorf("%s hung", what)
+}
+
+// ReadFile is os.ReadFile of a name in the mount.
+func (l *Lake) ReadFile(name string) (string, error) {
+	l.t.Helper()
+	var raw []byte
+	err := l.Do("read "+name, func() (err error) {
+		raw, err = os.ReadFile(l.Path(name))
+		return err
+	})
+	return string(raw), err
+}
+
+// WriteFile is os.WriteFile of a name in the mount, with mode 0644.
+func (l *Lake) WriteFile(name, content string) error {
+	l.t.Helper()
+	return l.Do("write "+name, func() error { return os.WriteFile(l.Path(name), []byte(content), 0o644) })
+}
+
+// Lstat is os.Lstat of a name in the mount.
+func (l *Lake) Lstat(name string) (info os.FileInfo, err error) {
+	l.t.Helper()
+	err = l.Do("stat "+name, func() (err error) {
+		info, err = os.Lstat(l.Path(name))
+		return err
+	})
+	return info, err
+}
+
+// Names are the sorted names in a directory of the mount.
+func (l *Lake) Names(dir string) ([]string, error) {
+	l.t.Helper()
+	var names []string
+	err := l.Do("list "+dir, func() error {
+		entries, err := os.ReadDir(l.Path(dir))
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return err
+	})
+	slices.Sort(names)
+	return names, err
+}
+
+// Eventually polls condition every few milliseconds until it holds, and fails
+// the test when it does not within the limit (0: the lake's deadline).
+func (l *Lake) Eventually(what string, limit time.Duration, condition func() bool) {
+	l.t.Helper()
+	if limit == 0 {
+		limit = time.Until(l.deadline)
+	}
+	expired := time.After(limit)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-expired:
+			l.t.Fatalf("not within %v: %s", limit, what)
+		}
+	}
+}
