@@ -1,0 +1,131 @@
+package metrics
+
+// Outcomes of an operation, a request or a publish. OutcomeOK is success;
+// OutcomeRefused an answer that a rule or the caller's input asks for (ENOENT,
+// EEXIST, EROFS, ESTALE…), OutcomeCanceled an interrupted one, OutcomeError a
+// failure (EIO and the like).
+const (
+	OutcomeOK       = "ok"
+	OutcomeRefused  = "refused"
+	OutcomeCanceled = "canceled"
+	OutcomeError    = "error"
+)
+
+// Directions of Set.StoreBytes.
+const (
+	DirectionRead    = "read"
+	DirectionWritten = "written"
+)
+
+// Holders of Set.Memory.
+const (
+	HolderCache   = "cache"
+	HolderStaging = "staging"
+	HolderHeap    = "heap"
+)
+
+// Set is every metric of a mount, by name. All fields are filled by NewSet and
+// are not to be replaced; the embedded Registry writes them.
+type Set struct {
+	Registry
+
+	// fs
+	Operations       *CounterVec   // operation (FUSE's, in lower case), outcome
+	OperationSeconds *HistogramVec // operation
+	OpenHandles      *Gauge
+	Redirects        *Counter // opens answered by ESTALE for the kernel to look up again
+
+	// objectstore, fed at the edge by whoever wraps the store
+	StoreRequests *CounterVec   // operation, outcome
+	StoreSeconds  *HistogramVec // operation
+	StoreBytes    *CounterVec   // direction
+	StoreRetries  *Counter
+
+	// cache: bound to cache.Stats
+	CacheHits, CacheMisses, CacheFetches, CacheFetchedBytes, CacheUncached *Func
+
+	// memory: bound to who holds it
+	Memory      *FuncVec // holder
+	MemoryLimit *Func
+
+	// catalogview
+	CatalogRequests *CounterVec // operation, outcome
+
+	// commit and staging
+	Publishes                              *CounterVec // outcome
+	PublishSeconds                         *Histogram
+	PublishedBytes                         *Counter
+	StagedWrites, StagedBytes              *Func
+	StagedFailed, StagedTorn, StagedExpire *Counter
+}
+
+func outcomes() Label {
+	return Label{"outcome", []string{OutcomeOK, OutcomeRefused, OutcomeCanceled, OutcomeError}}
+}
+
+// NewSet makes the metrics of one mount, all zero.
+func NewSet() *Set {
+	s := new(Set)
+	s.addFS()
+	s.addStore()
+	s.addMemory()
+	s.addPublish()
+	return s
+}
+
+func (s *Set) addFS() {
+	operation := Label{"operation", []string{
+		"lookup", "getattr", "setattr", "readdir", "opendir", "open", "create", "read", "write", "flush", "fsync",
+		"release", "rename", "unlink", "mkdir", "rmdir", "statfs", "getxattr", "listxattr", "setxattr", "removexattr",
+		"allocate", "lseek", "copy_file_range", "getlk", "setlk", "access", "symlink", "link", "mknod", "readlink",
+	}}
+	s.Operations = s.CounterVec("lakefs_mount_fuse_operations_total",
+		"FUSE operations answered, by operation and outcome.", operation, outcomes())
+	s.OperationSeconds = s.HistogramVec("lakefs_mount_fuse_operation_seconds",
+		"Time from a FUSE request to its answer.", operation)
+	s.OpenHandles = s.Gauge("lakefs_mount_open_handles", "Open file handles.")
+	s.Redirects = s.Counter("lakefs_mount_open_redirects_total",
+		"Opens sent back to look up the newest version.")
+}
+
+func (s *Set) addStore() {
+	operation := Label{"operation", []string{
+		"stat", "list", "read", "put", "copy", "delete", "open", "adopt", "rename",
+		"make_directory", "rename_directory",
+	}}
+	s.StoreRequests = s.CounterVec("lakefs_mount_store_requests_total",
+		"Requests to the object store, by operation and outcome.", operation, outcomes())
+	s.StoreSeconds = s.HistogramVec("lakefs_mount_store_request_seconds",
+		"Time from a request to the object store to its answer (of a read: to its headers).", operation)
+	s.StoreBytes = s.CounterVec("lakefs_mount_store_bytes_total",
+		"Bytes of objects read from and written to the store.",
+		Label{"direction", []string{DirectionRead, DirectionWritten}})
+	s.StoreRetries = s.Counter("lakefs_mount_store_retries_total", "Requests to the object store asked again.")
+	s.CatalogRequests = s.CounterVec("lakefs_mount_catalog_requests_total",
+		"Requests to the catalog, by operation and outcome.",
+		Label{"operation", []string{"databases", "database", "tables", "table", "partitions"}}, outcomes())
+}
+
+func (s *Set) addMemory() {
+	s.CacheHits = s.CounterFunc("lakefs_mount_cache_hits_total",
+		"Blocks read that were in the cache or on their way into it.")
+	s.CacheMisses = s.CounterFunc("lakefs_mount_cache_misses_total", "Blocks read that had to be fetched.")
+	s.CacheFetches = s.CounterFunc("lakefs_mount_cache_fetches_total", "Ranges fetched, read-ahead included.")
+	s.CacheFetchedBytes = s.CounterFunc("lakefs_mount_cache_fetched_bytes_total", "Bytes fetched.")
+	s.CacheUncached = s.CounterFunc("lakefs_mount_cache_uncached_total",
+		"Reads past the cache because the memory budget was exhausted.")
+	s.Memory = s.GaugeFuncVec("lakefs_mount_memory_bytes", "Memory in use, by holder.",
+		Label{"holder", []string{HolderCache, HolderStaging, HolderHeap}})
+	s.MemoryLimit = s.GaugeFunc("lakefs_mount_memory_limit_bytes", "The memory budget.")
+}
+
+func (s *Set) addPublish() {
+	s.Publishes = s.CounterVec("lakefs_mount_publishes_total", "Publishes of a file, by outcome.", outcomes())
+	s.PublishSeconds = s.Histogram("lakefs_mount_publish_seconds", "Time of a publish.")
+	s.PublishedBytes = s.Counter("lakefs_mount_published_bytes_total", "Bytes of published files.")
+	s.StagedWrites = s.GaugeFunc("lakefs_mount_staged_writes", "Files that wait in the staging directory.")
+	s.StagedBytes = s.GaugeFunc("lakefs_mount_staged_bytes", "Bytes in the staging directory.")
+	s.StagedFailed = s.Counter("lakefs_mount_staged_failed_total", "Files whose publish failed and that were kept.")
+	s.StagedTorn = s.Counter("lakefs_mount_staged_torn_total", "Files whose writer was killed.")
+	s.StagedExpire = s.Counter("lakefs_mount_staged_expired_total", "Kept files removed by age or size limits.")
+}
