@@ -1,0 +1,254 @@
+package cache
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/budget"
+)
+
+// smallUnit is what blocks shorter than the block size are rounded up to.
+const smallUnit = 4 << 10
+
+// block is a piece of a version: whole, arriving or failed.
+type block struct {
+	file  *file
+	index int64
+	buf   []byte // the block's exact length; its capacity is what the budget counts
+	ahead bool   // fetched by read-ahead: its failure is nobody's yet
+
+	// Guarded by Cache.mu. A block leaves file.blocks when it is detached, and
+	// its memory is free when it is detached and refs is 0.
+	refs       int // readers, and the fetch while it runs
+	detached   bool
+	prev, next *block // in Cache.mu.idle; nil elsewhere
+
+	// filled bytes of buf are there, and never change again.
+	filled atomic.Int64
+
+	mu struct {
+		sync.Mutex
+		err  error
+		more chan struct{} // closed at the next change; nil when nobody waits
+	}
+}
+
+// publish makes the first n bytes readable, and wakes who waits.
+func (b *block) publish(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.filled.Store(int64(n))
+	b.wakeLocked()
+}
+
+// fail gives all who wait for more bytes, now or later, err.
+func (b *block) fail(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.err = err
+	b.wakeLocked()
+}
+
+func (b *block) wakeLocked() {
+	if b.mu.more != nil {
+		close(b.mu.more)
+		b.mu.more = nil
+	}
+}
+
+// await returns when the first end bytes are readable, or never will be, or ctx
+// is done.
+func (b *block) await(ctx context.Context, end int64) error {
+	for b.filled.Load() < end {
+		more, err := b.change(end)
+		if err != nil {
+			return err
+		}
+		if more == nil {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// change returns the channel that is closed at the block's next change, nil if
+// end bytes are readable by now.
+func (b *block) change(end int64) (<-chan struct{}, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.filled.Load() >= end {
+		return nil, nil
+	}
+	if b.mu.err != nil {
+		return nil, b.mu.err
+	}
+	if b.mu.more == nil {
+		b.mu.more = make(chan struct{})
+	}
+	return b.mu.more, nil
+}
+
+// blockLen is the exact length of the version's i-th block.
+func (c *Cache) blockLen(f *file, i int64) int64 {
+	return min(c.blockSize, f.version.Size-i*c.blockSize)
+}
+
+// newBlockLocked adds an empty block with one reference to f, or returns nil if
+// there is no memory even after eviction.
+func (c *Cache) newBlockLocked(f *file, i int64, prio budget.Priority) *block {
+	n := c.blockLen(f, i)
+	buf := c.takeLocked(n, prio)
+	if buf == nil {
+		return nil
+	}
+	b := &block{file: f, index: i, buf: buf[:n], refs: 1, ahead: prio == budget.Speculation}
+	f.blocks[i] = b
+	c.mu.stats.Blocks++
+	c.mu.stats.Bytes += int64(cap(buf))
+	return b
+}
+
+// takeLocked returns a buffer for n bytes that the budget has counted. A victim
+// of the right size passes its buffer on, without a way through the budget: in
+// a full cache that is the usual case.
+func (c *Cache) takeLocked(n int64, prio budget.Priority) []byte {
+	size := c.blockSize
+	if n <= size/2 {
+		size = min(size, (n+smallUnit-1)/smallUnit*smallUnit)
+	}
+	for !c.budget.TryAcquire(size, prio) {
+		victim := c.mu.idle.oldest()
+		if victim == nil || size > c.budget.Max() {
+			return nil
+		}
+		c.mu.stats.Evictions++
+		if int64(cap(victim.buf)) == size && c.budget.Wanted() == 0 {
+			return c.stealLocked(victim)
+		}
+		c.detachLocked(victim)
+	}
+	if size < c.blockSize {
+		return make([]byte, size)
+	}
+	if p, ok := c.pool.Get().(*[]byte); ok {
+		return *p
+	}
+	return make([]byte, size)
+}
+
+// stealLocked takes an idle block's buffer, still counted in the budget.
+func (c *Cache) stealLocked(b *block) []byte {
+	buf := b.buf[:cap(b.buf)]
+	c.unlinkLocked(b)
+	c.mu.stats.Bytes -= int64(cap(buf))
+	b.buf = nil
+	return buf
+}
+
+// unlinkLocked takes b out of the index and the idle list.
+func (c *Cache) unlinkLocked(b *block) {
+	b.detached = true
+	delete(b.file.blocks, b.index)
+	c.mu.idle.remove(b)
+	c.mu.stats.Blocks--
+	c.forgetLocked(b.file)
+}
+
+// detachLocked makes b unknown to new readers, and frees it once nobody uses it.
+func (c *Cache) detachLocked(b *block) {
+	if b.detached {
+		return
+	}
+	c.unlinkLocked(b)
+	if b.refs == 0 {
+		c.freeLocked(b)
+	}
+}
+
+// freeLocked gives b's memory back.
+func (c *Cache) freeLocked(b *block) {
+	buf := b.buf[:cap(b.buf)]
+	b.buf = nil
+	c.mu.stats.Bytes -= int64(len(buf))
+	c.budget.Release(int64(len(buf)))
+	if int64(len(buf)) == c.blockSize {
+		c.pool.Put(&buf)
+	}
+}
+
+// unpin ends one use of b. Idle memory that others wait for goes at once.
+func (c *Cache) unpin(b *block) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unpinLocked(b)
+}
+
+func (c *Cache) unpinLocked(b *block) {
+	b.refs--
+	if b.refs > 0 {
+		return
+	}
+	switch {
+	case b.detached:
+		c.freeLocked(b)
+	case c.budget.Wanted() > 0:
+		c.mu.stats.Evictions++
+		c.detachLocked(b)
+	default:
+		c.mu.idle.push(b)
+	}
+}
+
+// pinLocked begins a use of a block that is in the index.
+func (c *Cache) pinLocked(b *block) {
+	b.refs++
+	c.mu.idle.remove(b)
+}
+
+// shrink gives back n bytes of idle blocks, or all there are.
+func (c *Cache) shrink(n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for n > 0 {
+		b := c.mu.idle.oldest()
+		if b == nil {
+			return
+		}
+		n -= int64(cap(b.buf))
+		c.mu.stats.Evictions++
+		c.detachLocked(b)
+	}
+}
+
+// lru is a list of blocks through their own links, so that moving one allocates
+// nothing. root.next is the newest.
+type lru struct{ root block }
+
+func (l *lru) init() { l.root.prev, l.root.next = &l.root, &l.root }
+
+func (l *lru) push(b *block) {
+	b.prev, b.next = &l.root, l.root.next
+	b.prev.next, b.next.prev = b, b
+}
+
+// remove does nothing to a block that is not in the list.
+func (l *lru) remove(b *block) {
+	if b.next == nil {
+		return
+	}
+	b.prev.next, b.next.prev = b.next, b.prev
+	b.prev, b.next = nil, nil
+}
+
+func (l *lru) oldest() *block {
+	if l.root.prev == &l.root {
+		return nil
+	}
+	return l.root.prev
+}

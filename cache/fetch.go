@@ -1,0 +1,185 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/budget"
+)
+
+// ErrLength: a body had more bytes than were asked for.
+var ErrLength = errors.New("answer of the wrong length")
+
+// maxEmptyReads in a row without a byte or an error end a fetch.
+const maxEmptyReads = 100
+
+// fetch is one request for a run of blocks that follow each other.
+type fetch struct {
+	open   Fetch
+	blocks []*block
+	whole  int // blocks that are complete; owned by the fetch's goroutine
+}
+
+// pin returns the block with one more use, and sees to it that what want says
+// is fetched. errNoMemory if there is none for the block; the caller unpins.
+func (c *Cache) pin(ctx context.Context, h *Handle, index int64, want span) (*block, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.closed {
+		return nil, ErrClosed
+	}
+	b := h.file.blocks[index]
+	if b != nil {
+		c.mu.stats.Hits++
+		c.pinLocked(b)
+	} else {
+		c.mu.stats.Misses++
+		if b = c.fetchLocked(ctx, h, index, want); b == nil {
+			return nil, errNoMemory
+		}
+		c.pinLocked(b)
+	}
+	end := min(want.until, index+2*maxWindow)
+	for i := index + 1; i < end; i++ {
+		if h.file.blocks[i] == nil && c.fetchLocked(ctx, h, i, want) == nil {
+			break
+		}
+	}
+	return b, nil
+}
+
+// fetchLocked starts one fetch of the missing block at index and of those after
+// it that are missing too, as far as want, the window and memory allow. It
+// returns the first block; nil if there is no memory for it.
+func (c *Cache) fetchLocked(ctx context.Context, h *Handle, index int64, want span) *block {
+	t := &fetch{open: h.fetch}
+	end := min(max(want.until, index+1), index+maxWindow)
+	for i := index; i < end && h.file.blocks[i] == nil; i++ {
+		prio := budget.Read
+		if i > want.last {
+			prio = budget.Speculation
+		}
+		b := c.newBlockLocked(h.file, i, prio)
+		if b == nil {
+			break
+		}
+		t.blocks = append(t.blocks, b)
+	}
+	if len(t.blocks) == 0 {
+		return nil
+	}
+	// The fetch serves all readers of its blocks: it keeps the values of the
+	// first one's context, not its end.
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	c.mu.fetches[t] = cancel
+	c.mu.stats.Fetches++
+	c.running.Go(func() {
+		defer cancel()
+		c.finish(t, c.fill(own, t))
+	})
+	return t.blocks[0]
+}
+
+// fill reads the range into the blocks, each of which is done with when it is whole.
+func (c *Cache) fill(ctx context.Context, t *fetch) error {
+	var n int64
+	for _, b := range t.blocks {
+		n += int64(len(b.buf))
+	}
+	body, err := t.open(ctx, t.blocks[0].index*c.blockSize, n)
+	if err != nil {
+		return err
+	}
+	defer closeBody(body)
+	for i, b := range t.blocks {
+		if err := c.fillBlock(b, body, i == len(t.blocks)-1); err != nil {
+			return err
+		}
+		t.whole++
+		c.unpin(b)
+	}
+	return nil
+}
+
+// fillBlock reads one block, and publishes bytes as they come. The final bytes
+// of the range are published only when the body has ended after them.
+func (c *Cache) fillBlock(b *block, body io.Reader, last bool) error {
+	filled, empty := 0, 0
+	for {
+		n, err := body.Read(b.buf[filled:])
+		filled += n
+		c.fetchedBytes.Add(int64(n))
+		if filled == len(b.buf) {
+			if last {
+				if err := expectEnd(body, err); err != nil {
+					return err
+				}
+			}
+			b.publish(filled)
+			return nil
+		}
+		if errors.Is(err, io.EOF) {
+			return errShort
+		}
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			empty = 0
+			b.publish(filled)
+		} else if empty++; empty > maxEmptyReads {
+			return io.ErrNoProgress
+		}
+	}
+}
+
+// errShort: a body ended well, but early.
+var errShort = fmt.Errorf("%w: %w", ErrLength, io.ErrUnexpectedEOF)
+
+// expectEnd checks that the body is over; err is what its last Read returned.
+func expectEnd(body io.Reader, err error) error {
+	var one [1]byte
+	for range maxEmptyReads {
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var n int
+		if n, err = body.Read(one[:]); n > 0 {
+			return ErrLength
+		}
+	}
+	return io.ErrNoProgress
+}
+
+// closeBody ends a body that was read as far as it is wanted; what Close says
+// of it can change nothing any more.
+func closeBody(body io.Closer) { _ = body.Close() }
+
+// finish ends a fetch. Blocks that are not whole fail; those that were are
+// kept, unless the answer as a whole had the wrong length.
+func (c *Cache) finish(t *fetch, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.mu.fetches, t)
+	if err == nil {
+		return
+	}
+	if c.mu.closed {
+		err = fmt.Errorf("%w: %w", ErrClosed, err)
+	}
+	for i, b := range t.blocks {
+		if i < t.whole && !errors.Is(err, ErrLength) {
+			continue
+		}
+		c.detachLocked(b)
+		if i >= t.whole {
+			b.fail(err)
+			c.unpinLocked(b)
+		}
+	}
+}
