@@ -1,0 +1,119 @@
+package table
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// node is a value of an entry with its path, for messages. null, and what is
+// not there, are absent.
+type node struct {
+	path string
+	v    any
+}
+
+func (n node) child(key string) (node, error) {
+	path := key
+	if n.path != "" {
+		path = n.path + "." + key
+	}
+	if n.v == nil {
+		return node{path: path}, nil
+	}
+	obj, ok := n.v.(map[string]any)
+	if !ok {
+		return node{}, n.mismatch("an object")
+	}
+	return node{path: path, v: obj[key]}, nil
+}
+
+func (n node) mismatch(want string) error {
+	return fmt.Errorf("%s is %s, not %s", n.path, typeName(n.v), want)
+}
+
+// text returns a child that is a string, "" if absent.
+func (n node) text(key string) (string, error) {
+	c, err := n.child(key)
+	if err != nil || c.v == nil {
+		return "", err
+	}
+	s, ok := c.v.(string)
+	if !ok {
+		return "", c.mismatch("a string")
+	}
+	return s, nil
+}
+
+// list returns the items of a child that is an array.
+func (n node) list(key string) ([]node, error) {
+	c, err := n.child(key)
+	if err != nil || c.v == nil {
+		return nil, err
+	}
+	arr, ok := c.v.([]any)
+	if !ok {
+		return nil, c.mismatch("an array")
+	}
+	out := make([]node, len(arr))
+	for i, v := range arr {
+		out[i] = node{path: c.path + "[" + strconv.Itoa(i) + "]", v: v}
+	}
+	return out, nil
+}
+
+// scalars returns a child that is an object of scalars, each as written.
+func (n node) scalars(key string) (map[string]string, error) {
+	c, err := n.child(key)
+	if err != nil || c.v == nil {
+		return map[string]string{}, err
+	}
+	obj, ok := c.v.(map[string]any)
+	if !ok {
+		return nil, c.mismatch("an object")
+	}
+	out := make(map[string]string, len(obj))
+	for k, v := range obj {
+		switch v := v.(type) {
+		case nil:
+		case string:
+			out[k] = v
+		case json.Number:
+			out[k] = v.String()
+		case bool:
+			out[k] = strconv.FormatBool(v)
+		default:
+			return nil, node{path: c.path + "." + k, v: v}.mismatch("a string")
+		}
+	}
+	return out, nil
+}
+
+// integer returns a child that is a whole number, 0 if absent.
+func (n node) integer(key string) (int64, error) {
+	c, err := n.child(key)
+	if err != nil || c.v == nil {
+		return 0, err
+	}
+	num, ok := c.v.(json.Number)
+	if !ok {
+		return 0, c.mismatch("a number")
+	}
+	i, err := num.Int64()
+	if err != nil {
+		return 0, fmt.Errorf("%s is %s, not a whole number", c.path, num)
+	}
+	return i, nil
+}
+
+func (n node) boolean(key string) (bool, error) {
+	c, err := n.child(key)
+	if err != nil || c.v == nil {
+		return false, err
+	}
+	b, ok := c.v.(bool)
+	if !ok {
+		return false, c.mismatch("a boolean")
+	}
+	return b, nil
+}

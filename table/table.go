@@ -1,0 +1,113 @@
+// Package table reads catalog entries and names: what a table is, whether it
+// can be read and written and why not, and which value a directory's name
+// stands for.
+//
+// Everything here is pure: bytes and names in, verdicts out; no input makes it
+// panic, block or allocate more than a small multiple of the entry's size cap.
+// An entry that cannot be used is still a [Table], of kind [Broken], whose
+// Reason says what is wrong and where, so that it fails alone (rule 55). All
+// functions may be called concurrently; a Table is not changed once it is made.
+//
+// Numbers of rules are those of the design's catalog rules.
+package table
+
+import "errors"
+
+// Kind says what sort of table an entry describes.
+type Kind string
+
+// The kinds of table.
+const (
+	Hive        Kind = "hive"         // ordinary: Hive style, data source or manifest
+	FormatTable Kind = "format-table" // rule 17
+	Delta       Kind = "delta"
+	Iceberg     Kind = "iceberg"
+	Hudi        Kind = "hudi"
+	View        Kind = "view"   // an entry without files
+	Broken      Kind = "broken" // the entry does not load
+)
+
+// Class says why a table cannot be read or written; fs turns it into an errno.
+type Class string
+
+// The classes of refusal.
+const (
+	ClassNone        Class = ""
+	ClassBroken      Class = "broken"      // EIO: the entry or the partition's name does not load
+	ClassReadOnly    Class = "read-only"   // EROFS: plain writes would harm the table
+	ClassDenied      Class = "denied"      // EACCES: outside the allow list
+	ClassUnsupported Class = "unsupported" // EOPNOTSUPP: a scheme that no store here speaks
+	ClassView        Class = "view"        // no directory
+)
+
+// Sentinels; errors of this package wrap them.
+var (
+	// ErrName: the name can not be that of a new partition directory (EINVAL).
+	ErrName = errors.New("not a partition name")
+	// ErrEqual: a directory of equal value is there under this or another
+	// spelling, which the message names (EEXIST).
+	ErrEqual = errors.New("partition exists")
+	// ErrInsertOnly: a published file of a format table can not change (rule 22, EROFS).
+	ErrInsertOnly = errors.New("format table takes new files only")
+	// ErrMetadata: the name is the table's own metadata (rule 21, EROFS).
+	ErrMetadata = errors.New("table metadata")
+	// ErrValue: an existing directory's value is not of its key's type (rule 45, EIO).
+	ErrValue = errors.New("value is not of its key's type")
+	// ErrNotPartition: an existing directory is no partition of its level (no
+	// "key=", or hidden); it is an ordinary directory.
+	ErrNotPartition = errors.New("not a partition directory")
+)
+
+// Names that stand for NULL.
+const (
+	HiveNull        = "__HIVE_DEFAULT_PARTITION__"
+	formatTableNull = "__DEFAULT_PARTITION__"
+)
+
+// Column is a column or a partition key as the entry holds it.
+type Column struct{ Name, Type, Comment string }
+
+// Table is what a catalog entry says, and the verdict on it.
+type Table struct {
+	Database, Name string
+	Kind           Kind
+
+	// Format of the files: "parquet", "orc", "avro", "csv", "text", "json",
+	// "sequence", "rc"; "" if the entry does not tell (then their first bytes
+	// do, rule 60). FormatFrom says which part of the entry told: "provider",
+	// "file.format", "serde CLASS", "input format CLASS".
+	Format, FormatFrom string
+
+	Location      string // as the entry holds it; "" if none
+	Keys, Columns []Column
+	Parameters    map[string]string // exact; numbers and booleans as written
+
+	PathOnlyValue      bool   // directories are values without "key=" (rule 18)
+	NullName           string // the value that stands for NULL
+	LegacyDate         bool   // format table: DATE directories are day counts (rule 34)
+	MetadataUnderTable bool   // schema/ and branch/ below it are metadata (rule 21); set by whoever lists
+	Secret             string // sqe.secret: names a credential (rule 54)
+
+	Readable, Writable bool
+	Reason             string // why not readable or not writable; several joined by "; "
+	Class              Class
+}
+
+// InsertOnly says that published files may not be changed in place (rule 22).
+func (t *Table) InsertOnly() bool { return t.Kind == FormatTable }
+
+// WithVerdict returns a copy of t that can not be read for another reason than
+// its entry's: a refused location, a manifest that could not be fetched.
+func (t *Table) WithVerdict(class Class, reason string) *Table {
+	c := *t
+	c.Readable, c.Writable, c.Class, c.Reason = false, false, class, reason
+	return &c
+}
+
+// NewBroken returns a table that stands for an entry which does not load.
+func NewBroken(database, name string, class Class, reason string) *Table {
+	return &Table{
+		Database: database, Name: name, Kind: Broken, NullName: HiveNull,
+		Class: class, Reason: reason,
+	}
+}

@@ -1,0 +1,138 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var errParse = errors.New("does not parse")
+
+// baseType is a type's name without parameters, in lower case.
+func baseType(typ string) string {
+	base, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(typ)), "(")
+	return strings.TrimSpace(base)
+}
+
+func intBits(base string) int {
+	switch base {
+	case "tinyint":
+		return 8
+	case "smallint":
+		return 16
+	case "int", "integer":
+		return 32
+	case "bigint":
+		return 64
+	}
+	return 0
+}
+
+// strict says that an existing directory whose value is not of the type can
+// not be read (rule 45).
+func strict(typ string) bool {
+	base := baseType(typ)
+	return base == "date" || intBits(base) > 0
+}
+
+// formatKeyType says that a format table may have a key of the type (rule 36).
+func formatKeyType(typ string) bool {
+	switch base := baseType(typ); base {
+	case "boolean", "string", "date":
+		return true
+	default:
+		return intBits(base) > 0
+	}
+}
+
+// nested says that a type holds other columns.
+func nested(typ string) bool {
+	base, _, _ := strings.Cut(baseType(typ), "<")
+	switch strings.TrimSpace(base) {
+	case "array", "map", "struct", "uniontype", "row", "multiset":
+		return true
+	}
+	return false
+}
+
+// parse returns a text that is the same for all spellings of one value of the
+// type. A type that is not understood compares as text (rule 36).
+func (t *Table) parse(typ, text string) (string, error) {
+	base := baseType(typ)
+	if bits := intBits(base); bits > 0 {
+		n, err := strconv.ParseInt(text, 10, bits)
+		if err != nil {
+			return "", fmt.Errorf("%q: %w", text, errParse)
+		}
+		return strconv.FormatInt(n, 10), nil
+	}
+	switch base {
+	case "date":
+		return t.parseDate(text)
+	case "boolean":
+		if b := strings.ToLower(text); b == "true" || b == "false" {
+			return b, nil
+		}
+	case "float", "double", "real", "double precision":
+		if f, err := strconv.ParseFloat(text, 64); err == nil {
+			return strconv.FormatFloat(f, 'g', -1, 64), nil
+		}
+	case "decimal", "numeric":
+		return parseDecimal(text)
+	case "timestamp", "datetime":
+		return parseTimestamp(text)
+	default:
+		return text, nil
+	}
+	return "", fmt.Errorf("%q: %w", text, errParse)
+}
+
+// parseDate reads YYYY-MM-DD, month and day with one digit or two; in a format
+// table with legacy names also a count of days since 1970.
+func (t *Table) parseDate(text string) (string, error) {
+	if d, err := time.Parse("2006-1-2", text); err == nil {
+		return d.Format(time.DateOnly), nil
+	}
+	if t.LegacyDate {
+		if days, err := strconv.ParseInt(text, 10, 32); err == nil {
+			if d := time.Unix(days*86400, 0).UTC(); d.Year() >= 0 && d.Year() <= 9999 {
+				return d.Format(time.DateOnly), nil
+			}
+		}
+	}
+	return "", fmt.Errorf("%q: %w", text, errParse)
+}
+
+func parseDecimal(text string) (string, error) {
+	const maxDigits = 80 // a decimal has 38; keeps big exponents out of big.Rat
+	if len(text) <= maxDigits && !strings.ContainsAny(text, "eEpPxX/_") {
+		if r, ok := new(big.Rat).SetString(text); ok {
+			return r.RatString(), nil
+		}
+	}
+	return "", fmt.Errorf("%q: %w", text, errParse)
+}
+
+func parseTimestamp(text string) (string, error) {
+	for _, layout := range []string{"2006-1-2 15:04:05", time.RFC3339, "2006-1-2T15:04:05", "2006-1-2 15:04", "2006-1-2"} {
+		if ts, err := time.Parse(layout, text); err == nil {
+			return ts.UTC().Format(time.RFC3339Nano), nil
+		}
+	}
+	return "", fmt.Errorf("%q: %w", text, errParse)
+}
+
+// render turns what parse returned into a format table's spelling (rule 34).
+func (t *Table) render(typ, same string) string {
+	if baseType(typ) != "date" || !t.LegacyDate {
+		return same
+	}
+	d, err := time.Parse(time.DateOnly, same)
+	if err != nil {
+		return same // never: parseDate made it
+	}
+	return strconv.FormatInt(d.Unix()/86400, 10)
+}

@@ -1,0 +1,145 @@
+package table
+
+import (
+	"fmt"
+	"strings"
+)
+
+// settleVerdict says what may be done with a table that loads. Raw files stay
+// readable; what would make a write wrong is named (rules 36, 37, 47).
+func (e *entry) settleVerdict() {
+	e.Readable = true
+	var reasons []string
+	switch e.Kind {
+	case Delta:
+		reasons = []string{"a Delta table: its log decides which files count; write with Delta Lake"}
+	case Iceberg:
+		reasons = []string{"an Iceberg table: its snapshots decide which files count (those of old snapshots are listed too); write through a catalog of Iceberg's own (GlueCatalog)"}
+	case Hudi:
+		reasons = []string{"a Hudi table: its timeline decides which files count; write with Hudi"}
+	case FormatTable:
+		reasons = e.refusedOptions()
+	default:
+		reasons = e.refusedHive()
+	}
+	const most = 20 // an untrusted entry may hold thousands
+	if n := len(reasons) - most; n > 0 {
+		reasons = append(reasons[:most], fmt.Sprintf("and %d more", n))
+	}
+	if len(reasons) > 0 {
+		e.Class, e.Reason = ClassReadOnly, strings.Join(reasons, "; ")
+		return
+	}
+	e.Writable = true
+}
+
+// refusedOptions: rules 17, 36 and 37.
+func (e *entry) refusedOptions() []string {
+	var r []string
+	switch e.Format {
+	case "parquet", "orc":
+	case "":
+		r = append(r, "file.format is not set; parquet and orc are known")
+	default:
+		r = append(r, fmt.Sprintf("file.format=%.100s is not known; parquet and orc are", e.Parameters["file.format"]))
+		e.Format, e.FormatFrom = "", ""
+	}
+	if v, ok := e.Parameters["metastore.partitioned-table"]; ok && !strings.EqualFold(v, "false") {
+		r = append(r, fmt.Sprintf("metastore.partitioned-table=%.100s: the catalog would decide which partitions are visible", v))
+	}
+	if v := e.Parameters["format-table.commit-hive-sync-url"]; v != "" {
+		r = append(r, "format-table.commit-hive-sync-url: partitions would have to be registered in a Hive metastore")
+	}
+	if v := e.Parameters["branch"]; v != "" && v != "main" {
+		r = append(r, fmt.Sprintf("branch=%.100s: a format table has no branches", v))
+	}
+	for _, k := range e.Keys {
+		if !formatKeyType(k.Type) {
+			r = append(r, fmt.Sprintf("partition key %s of type %.100s: a format table's keys are boolean, tinyint, smallint, int, bigint, string or date", k.Name, k.Type))
+		}
+	}
+	if len(e.Keys) > 0 && e.dataColumns() == 0 {
+		r = append(r, "every column is a partition column")
+	}
+	return r
+}
+
+// dataColumns counts the columns that are no partition keys.
+func (e *entry) dataColumns() int {
+	n := 0
+	for _, c := range e.Columns {
+		isKey := false
+		for _, k := range e.Keys {
+			isKey = isKey || strings.EqualFold(k.Name, c.Name)
+		}
+		if !isKey {
+			n++
+		}
+	}
+	return n
+}
+
+// refusedHive: rule 47. The SerDe of a data source table says nothing.
+func (e *entry) refusedHive() []string {
+	var r []string
+	if p := e.provider(); p != "" {
+		if e.Format == "" {
+			r = append(r, fmt.Sprintf("data source %.100s is not known", p))
+		}
+	} else {
+		r = append(r, e.refusedSerde()...)
+	}
+	for _, k := range sortedKeys(e.Parameters) {
+		switch {
+		case strings.HasPrefix(k, "projection."):
+			r = append(r, k+": partition projection is not for manifests")
+		case k == "has_encrypted_data" && !strings.EqualFold(e.Parameters[k], "false"):
+			r = append(r, "has_encrypted_data: files would have to be encrypted")
+		case k == "storage_handler" && e.Parameters[k] != "":
+			r = append(r, fmt.Sprintf("STORED BY %.200s", e.Parameters[k]))
+		}
+	}
+	r = append(r, e.refused...)
+	return append(r, e.nestedColumns()...)
+}
+
+func (e *entry) refusedSerde() []string {
+	var r []string
+	if _, known := serdeFormat(e.serde); !known && e.serde != "" {
+		r = append(r, fmt.Sprintf("SerDe class %.200s is not known", e.serde))
+	}
+	for _, k := range sortedKeys(e.serdeParams) {
+		if !knownSerdeProperty(k) {
+			r = append(r, fmt.Sprintf("SerDe property %.200s is not known", k))
+		}
+	}
+	return r
+}
+
+// knownSerdeProperty: rule 47, and rule 3's path.
+func knownSerdeProperty(key string) bool {
+	switch key {
+	case "field.delim", "serialization.format", "line.delim", "escape.delim", "serialization.null.format",
+		"separatorChar", "quoteChar", "escapeChar", "skip.header.line.count", "ignore.malformed.json", "path":
+		return true
+	}
+	return false
+}
+
+// nestedColumns names the columns that hold others. Spark's placeholder of a
+// data source table, one column "col array<string>", is none.
+func (e *entry) nestedColumns() []string {
+	if e.provider() != "" && len(e.Columns) == 1 && e.Columns[0].Name == "col" {
+		return nil
+	}
+	var r []string
+	for _, c := range append(e.Columns[:len(e.Columns):len(e.Columns)], e.Keys...) {
+		if nested(c.Type) {
+			r = append(r, fmt.Sprintf("column %.200s is nested (%.100s)", c.Name, c.Type))
+		}
+		if len(r) == 10 {
+			break
+		}
+	}
+	return r
+}
