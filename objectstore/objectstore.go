@@ -68,8 +68,8 @@ type Location struct{ Bucket, Key string }
 // Object is one version of an object.
 type Object struct {
 	Location
-	Size    int64  // bytes
-	ETag    string // of this version; opaque
+	Size int64  // bytes
+	ETag string // of this version; opaque
 	// Match is the strictest value for Cond.IfMatch that this answer allows: in
 	// a folder it also covers the inode's change time, which a chmod by others
 	// moves; elsewhere it is the ETag. Only Stat, Put, Copy and the optional

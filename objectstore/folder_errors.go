@@ -1,0 +1,68 @@
+package objectstore
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+var errNoBucket = fmt.Errorf("no such folder: %w", ErrNotExist)
+
+// fail wraps err with the operation and the location; nil stays nil. An errno
+// with a sentinel is told by it alone: wrapped as well, ENOTEMPTY would also
+// be ErrExist to errors.Is.
+func fail(op string, loc Location, err error) error {
+	if err == nil {
+		return nil
+	}
+	name := loc.Bucket + "/" + loc.Key
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		if s := sentinel(errno); s != nil {
+			return fmt.Errorf("%s %q: %w: %v", op, name, s, err)
+		}
+	}
+	return fmt.Errorf("%s %q: %w", op, name, err)
+}
+
+// sentinel is the meaning of an errno, nil where it has none of its own.
+func sentinel(errno syscall.Errno) error {
+	switch errno {
+	case unix.ENOENT, unix.ENOTDIR, unix.ELOOP:
+		return ErrNotExist
+	case unix.EEXIST:
+		return ErrExist
+	case unix.EACCES, unix.EPERM, unix.EROFS:
+		return ErrPermission
+	case unix.ENAMETOOLONG:
+		return ErrName
+	case unix.ENOTEMPTY:
+		return ErrNotEmpty
+	case unix.EXDEV:
+		return ErrCrossDevice
+	case unix.ENOSPC, unix.EDQUOT:
+		return ErrNoSpace
+	case unix.EISDIR:
+		return ErrDirectory
+	case unix.EIO, unix.EAGAIN, unix.ESTALE, unix.ETIMEDOUT, unix.ENOMEM,
+		unix.EMFILE, unix.ENFILE, unix.ENOLCK, unix.ENODEV, unix.ENXIO:
+		return ErrUnavailable
+	}
+	return nil
+}
+
+// absent reports that err says nothing is there.
+func absent(err error) bool {
+	return errors.Is(err, ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
+}
+
+// retry calls do until no signal interrupts it.
+func retry(do func() error) error {
+	for {
+		if err := do(); err != unix.EINTR {
+			return err
+		}
+	}
+}

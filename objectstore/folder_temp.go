@@ -1,0 +1,171 @@
+package objectstore
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	tempDirectory = "_temporary"
+	tempPrefix    = ".tmp."
+	tempTries     = 100
+)
+
+// temps counts the users of each "_temporary" in this process, so that the last
+// one removes those that were made here. Where another process made it while
+// this one used it, it stays.
+type temps struct {
+	mu   sync.Mutex
+	used map[dirID]*tempUse // by the directory above
+}
+
+type tempUse struct {
+	users int
+	made  dirID // the "_temporary" that was made here; zero: none
+}
+
+// temp is a file that is being written below a "_temporary".
+type temp struct {
+	file  *os.File
+	dir   int    // the open "_temporary"
+	name  string // "" once published
+	above *parent
+	temps *temps
+}
+
+// create makes a file in above's "_temporary". An earlier attempt of the same
+// write that died there is replaced: a living one holds a flock on its file.
+func (t *temps) create(ctx context.Context, above *parent, writeID string) (*temp, error) {
+	if _, err := uuid.Parse(writeID); err != nil {
+		writeID = uuid.NewString()
+	}
+	t.enter(above)
+	dir, fd, name, err := t.open(ctx, above, writeID)
+	if err != nil {
+		t.leave(above)
+		return nil, err
+	}
+	return &temp{file: os.NewFile(uintptr(fd), name), dir: dir, name: name, above: above, temps: t}, nil
+}
+
+func (t *temps) open(ctx context.Context, above *parent, id string) (dir, fd int, name string, err error) {
+	for range tempTries { // the directory may go between two steps, by another's rmdir
+		if err := ctx.Err(); err != nil {
+			return -1, -1, "", err
+		}
+		if dir, err = t.directory(above); err == unix.ENOENT {
+			continue
+		}
+		if err != nil {
+			return -1, -1, "", fmt.Errorf("%s: %w", tempDirectory, err)
+		}
+		name = tempPrefix + id
+		fd, err = createTemp(dir, name)
+		if err == nil {
+			return dir, fd, name, nil
+		}
+		if err == unix.EEXIST && !removeDead(dir, name) {
+			id = uuid.NewString()
+		}
+		unix.Close(dir)
+		if err != unix.ENOENT && err != unix.EEXIST {
+			return -1, -1, "", err
+		}
+	}
+	return -1, -1, "", fmt.Errorf("%s: %w", tempDirectory, ErrUnavailable)
+}
+
+// directory makes "_temporary" where it is missing, and opens it.
+func (t *temps) directory(above *parent) (int, error) {
+	err := mkdir(above.fd, tempDirectory)
+	if err != nil && err != unix.EEXIST {
+		return -1, err
+	}
+	made := err == nil
+	fd := -1
+	err = retry(func() (err error) {
+		const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+		fd, err = unix.Openat(above.fd, tempDirectory, flags, 0)
+		return err
+	})
+	if err != nil || !made {
+		return fd, err
+	}
+	var st unix.Stat_t
+	if err := fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.used[above.id].made = dirID{st.Dev, st.Ino}
+	return fd, nil
+}
+
+func createTemp(dir int, name string) (fd int, err error) {
+	err = retry(func() (err error) {
+		fd, err = unix.Openat(dir, name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o666)
+		return err
+	})
+	if err == nil {
+		_ = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) // best effort: see removeDead
+	}
+	return fd, err
+}
+
+// removeDead removes the file of this very write that nobody is writing.
+func removeDead(dir int, name string) bool {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err == unix.ENOENT
+	}
+	defer unix.Close(fd)
+	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return false
+	}
+	return unlink(dir, name, 0) == nil
+}
+
+// close ends the use: the file goes unless it was published, and with the last
+// user the "_temporary" that was made here. What cannot be removed stays: the
+// outcome of the write is not changed by it.
+func (t *temp) close() {
+	_ = t.file.Close() // published: synced before; else: not wanted
+	if t.name != "" {
+		_ = unlink(t.dir, t.name, 0)
+	}
+	unix.Close(t.dir)
+	t.temps.leave(t.above)
+}
+
+func (t *temps) enter(above *parent) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.used == nil {
+		t.used = map[dirID]*tempUse{}
+	}
+	if t.used[above.id] == nil {
+		t.used[above.id] = &tempUse{}
+	}
+	t.used[above.id].users++
+}
+
+func (t *temps) leave(above *parent) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u := t.used[above.id]
+	if u.users--; u.users > 0 {
+		return
+	}
+	delete(t.used, above.id)
+	var st unix.Stat_t
+	if u.made == (dirID{}) || lstat(above.fd, tempDirectory, &st) != nil || u.made != (dirID{st.Dev, st.Ino}) {
+		return
+	}
+	_ = unlink(above.fd, tempDirectory, unix.AT_REMOVEDIR) // not empty: another's now
+}
