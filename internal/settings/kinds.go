@@ -1,0 +1,160 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func toggle(name, usage string, at func(*Values) *bool) Setting {
+	return Setting{Name: name, Default: "false", Usage: usage, set: func(v *Values, raw string) error {
+		on, err := strconv.ParseBool(raw)
+		if err != nil {
+			return errors.New("want true or false")
+		}
+		*at(v) = on
+		return nil
+	}}
+}
+
+func choice(name, usage, def string, allowed []string, at func(*Values) *string) Setting {
+	return Setting{Name: name, Type: strings.Join(allowed, "|"), Default: def, Usage: usage, set: func(v *Values, raw string) error {
+		for _, a := range allowed {
+			if raw == a {
+				*at(v) = raw
+				return nil
+			}
+		}
+		return notOneOf(allowed)
+	}}
+}
+
+func notOneOf(allowed []string) error {
+	return fmt.Errorf("want one of %s", strings.Join(allowed, ", "))
+}
+
+func id(name, usage string, at func(*Values) **uint32) Setting {
+	return Setting{Name: name, Type: "ID", Usage: usage, set: func(v *Values, raw string) error {
+		n, err := strconv.ParseUint(raw, 10, 32)
+		if err != nil || n == math.MaxUint32 {
+			return errors.New("want a numeric id")
+		}
+		id := uint32(n)
+		*at(v) = &id
+		return nil
+	}}
+}
+
+func mode(name, usage, def string, at func(*Values) *uint32) Setting {
+	return Setting{Name: name, Type: "MODE", Default: def, Usage: usage, set: func(v *Values, raw string) error {
+		n, err := strconv.ParseUint(raw, 8, 32)
+		if err != nil || n > 0o777 {
+			return errors.New("want octal permission bits, at most 0777")
+		}
+		*at(v) = uint32(n)
+		return nil
+	}}
+}
+
+func duration(name, usage, def string, at func(*Values) *time.Duration) Setting {
+	return Setting{Name: name, Type: "TIME", Default: def, Usage: usage, set: func(v *Values, raw string) error {
+		d, err := ParseDuration(raw)
+		*at(v) = d
+		return err
+	}}
+}
+
+func size(name, usage, def string, at func(*Values) *int64) Setting {
+	return Setting{Name: name, Type: "SIZE", Default: def, Usage: usage, set: func(v *Values, raw string) error {
+		n, err := ParseSize(raw)
+		if err == nil && n == 0 {
+			err = errors.New("want more than 0 bytes")
+		}
+		*at(v) = n
+		return err
+	}}
+}
+
+func count(name, usage, def string, at func(*Values) *int) Setting {
+	return Setting{Name: name, Type: "N", Default: def, Usage: usage, set: func(v *Values, raw string) error {
+		n, err := strconv.ParseUint(raw, 10, 31)
+		if err != nil || n == 0 {
+			return errors.New("want a number from 1 on")
+		}
+		*at(v) = int(n)
+		return nil
+	}}
+}
+
+// addLocation takes a directory by absolute path or file: URI.
+func addLocation(v *Values, raw string) error {
+	path := raw
+	if rest, isURI := strings.CutPrefix(raw, "file:"); isURI {
+		path = rest
+		if after, hasHost := strings.CutPrefix(rest, "//"); hasHost {
+			path = after
+		}
+	}
+	if !filepath.IsAbs(path) {
+		return errors.New("want an absolute directory, or file:///DIR")
+	}
+	v.AllowLocation = append(v.AllowLocation, filepath.Clean(path))
+	return nil
+}
+
+// ParseSize reads a number of bytes: digits, perhaps with a decimal point, and
+// a unit: none or B; K, M, G, T and KiB, MiB, GiB, TiB (1024); KB, MB, GB, TB
+// (1000); without regard to case.
+func ParseSize(s string) (int64, error) {
+	number := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	unit := strings.ToUpper(s[len(number):])
+	factor, known := unitFactor(unit)
+	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || !known || strings.ContainsAny(number, "eExXpP_+-") || n*factor >= math.MaxInt64 {
+		return 0, errors.New("want a size such as 512MiB")
+	}
+	return int64(n * factor), nil
+}
+
+func unitFactor(unit string) (float64, bool) {
+	if unit == "" || unit == "B" {
+		return 1, true
+	}
+	power := strings.IndexByte("KMGT", unit[0]) + 1
+	switch {
+	case power == 0:
+		return 0, false
+	case unit[1:] == "" || unit[1:] == "IB":
+		return math.Pow(1024, float64(power)), true
+	case unit[1:] == "B":
+		return math.Pow(1000, float64(power)), true
+	}
+	return 0, false
+}
+
+// ParseDuration reads a time as time.ParseDuration does, and days ("7d",
+// "1d12h"); "0" needs no unit. It is never negative.
+func ParseDuration(s string) (time.Duration, error) {
+	wrong := errors.New("want a time such as 30s, 12h or 7d")
+	var days uint64
+	rest := s
+	if before, after, found := strings.Cut(s, "d"); found {
+		var err error
+		if days, err = strconv.ParseUint(before, 10, 16); err != nil {
+			return 0, wrong
+		}
+		rest = after
+	}
+	var d time.Duration
+	if rest != "" || s == "" {
+		var err error
+		if d, err = time.ParseDuration(rest); err != nil || d < 0 {
+			return 0, wrong
+		}
+	}
+	return d + time.Duration(days)*24*time.Hour, nil
+}

@@ -1,0 +1,113 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Given are values as a user gave them, by setting name: the flags and mount
+// options of one call. A List has several values; of another setting the last
+// one counts.
+type Given map[string][]string
+
+// Resolved are the settings in force, and where each came from.
+type Resolved struct {
+	Values
+	Sources map[string]Source // by setting name
+}
+
+// Resolve fills the values from what was given, the environment ("NAME=value"
+// strings; only LAKEFS_MOUNT_ ones are looked at; ":" parts the values of a
+// List) and the defaults, and checks them. The error names every setting that is wrong, where it was given, and
+// what is wanted.
+func Resolve(given Given, environ []string) (Resolved, error) {
+	env, err := environment(environ)
+	if err != nil {
+		return Resolved{}, err
+	}
+	r := Resolved{Sources: map[string]Source{}}
+	var problems []error
+	for s := range All() {
+		raws, source := s.pick(given, env)
+		r.Sources[s.Name] = source
+		for _, raw := range raws {
+			if err := s.set(&r.Values, raw); err != nil {
+				problems = append(problems, fmt.Errorf("%s %q: %w", s.where(source), raw, err))
+			}
+		}
+	}
+	problems = append(problems, r.check()...)
+	return r, errors.Join(problems...)
+}
+
+func (s Setting) pick(given Given, env map[string]string) ([]string, Source) {
+	if raws := given[s.Name]; len(raws) > 0 {
+		if !s.List {
+			raws = raws[len(raws)-1:]
+		}
+		return raws, FromFlag
+	}
+	if raw, found := env[s.Env()]; found {
+		if s.List {
+			return strings.Split(raw, ":"), FromEnvironment
+		}
+		return []string{raw}, FromEnvironment
+	}
+	if s.Default == "" {
+		return nil, FromDefault
+	}
+	return []string{s.Default}, FromDefault
+}
+
+func (s Setting) where(source Source) string {
+	if source == FromEnvironment {
+		return s.Env()
+	}
+	return "--" + s.Name
+}
+
+// check looks at what settings say together, and applies the umask.
+func (r *Resolved) check() []error {
+	var problems []error
+	if r.AllowOther && slices.ContainsFunc(r.AllowLocation, func(l string) bool { return strings.Contains(l, "{user}") }) {
+		problems = append(problems, errors.New("--allow-location with {user} cannot be used with --allow-other: all users of a mount share what it has read; give each user a mount, or name the directories"))
+	}
+	r.FileMode &^= r.Umask
+	r.DirMode &^= r.Umask
+	return problems
+}
+
+// environment picks this program's variables; an unknown one is an error. An
+// empty one counts as not set.
+func environment(environ []string) (map[string]string, error) {
+	known := map[string]bool{}
+	for s := range All() {
+		known[s.Env()] = true
+	}
+	env := map[string]string{}
+	var problems []error
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		switch {
+		case !strings.HasPrefix(name, EnvPrefix) || value == "":
+		case known[name]:
+			env[name] = value
+		default:
+			problems = append(problems, fmt.Errorf("environment variable %s is no setting; the nearest is %s", name, Nearest(name, keys(known))))
+		}
+	}
+	return env, errors.Join(problems...)
+}
+
+func keys(m map[string]bool) []string {
+	var out []string
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func envName(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "-", "_")) }

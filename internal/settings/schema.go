@@ -1,0 +1,103 @@
+package settings
+
+import (
+	"log/slog"
+	"time"
+)
+
+func schema() []Setting {
+	var all []Setting
+	for _, group := range [][]Setting{access(), ownership(), staged(), limits(), running()} {
+		all = append(all, group...)
+	}
+	return all
+}
+
+// access: what may be read and changed.
+func access() []Setting {
+	return []Setting{
+		toggle("read-only", "refuse every change (EROFS)",
+			func(v *Values) *bool { return &v.ReadOnly }),
+		choice("write", "what may be changed: none; create (new names, and what this mount made); overwrite (also replace and rename others' files); delete (also remove them)",
+			WriteOverwrite, []string{WriteNone, WriteCreate, WriteOverwrite, WriteDelete},
+			func(v *Values) *string { return &v.Write }),
+		choice("check-format", "a file that is not of its partition's format: strict refuses to publish it, warn logs it, off does not look",
+			"strict", []string{"strict", "warn", "off"}, func(v *Values) *string { return &v.CheckFormat }),
+		choice("on-killed", "a file whose writer is killed by a signal: stage keeps it unpublished, publish publishes what there is",
+			"stage", []string{"stage", "publish"}, func(v *Values) *string { return &v.OnKilled }),
+		{
+			Name: "allow-location", Type: "DIR", List: true,
+			Usage: "also serve tables whose location is in this directory; {user} is the user that runs the mount (may be repeated)",
+			set:   func(v *Values, raw string) error { return addLocation(v, raw) },
+		},
+	}
+}
+
+// ownership: whom the files belong to, and who sees them.
+func ownership() []Setting {
+	return []Setting{
+		toggle("allow-other", "let other users use the mount, as far as owners and modes allow",
+			func(v *Values) *bool { return &v.AllowOther }),
+		id("uid", "owner of what the lake does not say the owner of (default: the user that mounts)",
+			func(v *Values) **uint32 { return &v.UID }),
+		id("gid", "group of what the lake does not say the group of (default: the group that mounts)",
+			func(v *Values) **uint32 { return &v.GID }),
+		mode("file-mode", "permissions of files", "0600", func(v *Values) *uint32 { return &v.FileMode }),
+		mode("dir-mode", "permissions of directories", "0700", func(v *Values) *uint32 { return &v.DirMode }),
+		mode("umask", "permissions taken off from --file-mode and --dir-mode", "0", func(v *Values) *uint32 { return &v.Umask }),
+	}
+}
+
+// staged: where unpublished files are kept, and how long.
+func staged() []Setting {
+	return []Setting{
+		{
+			Name: "state-dir", Type: "DIR",
+			Usage: "staged files and remembered attributes (default: by source and mount point below $XDG_STATE_HOME or ~/.local/state)",
+			set:   func(v *Values, raw string) error { v.StateDir = raw; return nil },
+		},
+		duration("staged-keep", "how long staged files that were not published are kept (0: for ever)", "7d",
+			func(v *Values) *time.Duration { return &v.StagedKeep }),
+		size("staged-max", "how many bytes of them are kept (default: half of the free space)", "",
+			func(v *Values) *int64 { return &v.StagedMax }),
+	}
+}
+
+// limits: on time, memory and manifests.
+func limits() []Setting {
+	return []Setting{
+		duration("metadata-ttl", "how long listings, entries and attributes are trusted", "5s",
+			func(v *Values) *time.Duration { return &v.MetadataTTL }),
+		duration("negative-ttl", "how long it is trusted that a name is not there", "1s",
+			func(v *Values) *time.Duration { return &v.NegativeTTL }),
+		size("memory-limit", "memory for cached and staged data (default: a quarter of the memory, at most 2GiB)", "",
+			func(v *Values) *int64 { return &v.MemoryLimit }),
+		size("manifest-max-bytes", "largest manifest that is loaded", "1MiB",
+			func(v *Values) *int64 { return &v.ManifestMaxBytes }),
+		count("manifest-max-columns", "most columns of a manifest", "4096",
+			func(v *Values) *int { return &v.ManifestMaxColumns }),
+		count("manifest-max-keys", "most partition keys of a manifest", "32",
+			func(v *Values) *int { return &v.ManifestMaxKeys }),
+	}
+}
+
+// running: the process itself.
+func running() []Setting {
+	return []Setting{
+		toggle("daemon", "go to the background when the mount is ready", func(v *Values) *bool { return &v.Daemon }),
+		toggle("no-wait", "do not wait for the catalog's first answer", func(v *Values) *bool { return &v.NoWait }),
+		{
+			Name: "log-level", Type: "debug|info|warn|error", Default: "info", Usage: "the least important messages that are logged",
+			set: func(v *Values, raw string) error { return setLevel(&v.LogLevel, raw) },
+		},
+		choice("log-format", "form of the log", "text", []string{"text", "json"}, func(v *Values) *string { return &v.LogFormat }),
+	}
+}
+
+func setLevel(level *slog.Level, raw string) error {
+	switch raw {
+	case "debug", "info", "warn", "error":
+		return level.UnmarshalText([]byte(raw))
+	}
+	return notOneOf([]string{"debug", "info", "warn", "error"})
+}

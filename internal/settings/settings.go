@@ -1,0 +1,87 @@
+// Package settings is the one schema of what a mount can be told: each setting
+// has a name, a default, a meaning and a place in [Values], and is given as the
+// flag --NAME, as the environment variable LAKEFS_MOUNT_NAME (upper-case, "-" as
+// "_") or as the mount option NAME. Flags and options win over the environment,
+// the environment over the default.
+//
+// Nothing unknown is ignored: a LAKEFS_MOUNT_ variable or an option that the
+// schema does not have is an error that names the nearest one it has. Values
+// are checked once, by [Resolve]; what it returns can be used as it is.
+package settings
+
+import (
+	"iter"
+	"log/slog"
+	"time"
+)
+
+// EnvPrefix begins the name of each setting's environment variable.
+const EnvPrefix = "LAKEFS_MOUNT_"
+
+// Levels of Values.Write, in rising order.
+const (
+	WriteNone      = "none"
+	WriteCreate    = "create"
+	WriteOverwrite = "overwrite"
+	WriteDelete    = "delete"
+)
+
+// Values are the settings in force. Sizes are in bytes.
+type Values struct {
+	ReadOnly           bool
+	Write              string // WriteNone … WriteDelete
+	CheckFormat        string // strict, warn or off
+	OnKilled           string // stage or publish
+	AllowLocation      []string
+	AllowOther         bool
+	UID, GID           *uint32 // nil: the daemon's
+	FileMode, DirMode  uint32  // permission bits, Umask taken off already
+	Umask              uint32
+	StateDir           string        // "": chosen by source and mount point
+	StagedKeep         time.Duration // 0: for ever
+	StagedMax          int64         // 0: half of the free space
+	MetadataTTL        time.Duration
+	NegativeTTL        time.Duration
+	MemoryLimit        int64 // 0: a quarter of the memory, at most 2 GiB
+	ManifestMaxBytes   int64
+	ManifestMaxColumns int
+	ManifestMaxKeys    int
+	Daemon, NoWait     bool
+	LogLevel           slog.Level
+	LogFormat          string // text or json
+}
+
+// Setting is one row of the schema.
+type Setting struct {
+	Name    string // as the flag has it, without "--"
+	Type    string // of the value, for people; "" for a switch
+	Default string // as a user would write it; "" where there is none
+	Usage   string
+	List    bool // may be given several times
+
+	set func(v *Values, raw string) error // for a List: called for each value, adds it
+}
+
+// Env is the name of the setting's environment variable.
+func (s Setting) Env() string { return EnvPrefix + envName(s.Name) }
+
+// Source says where the value of a setting came from.
+type Source string
+
+// The sources of a value, the weakest first.
+const (
+	FromDefault     Source = "default"
+	FromEnvironment Source = "environment"
+	FromFlag        Source = "flag"
+)
+
+// All yields the schema, in the order in which help shows it.
+func All() iter.Seq[Setting] {
+	return func(yield func(Setting) bool) {
+		for _, s := range schema() {
+			if !yield(s) {
+				return
+			}
+		}
+	}
+}

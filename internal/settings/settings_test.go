@@ -1,0 +1,169 @@
+package settings
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+func TestDefaultsResolve(t *testing.T) {
+	r, err := Resolve(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Write != WriteOverwrite || r.CheckFormat != "strict" || r.OnKilled != "stage" || r.ReadOnly || r.UID != nil {
+		t.Errorf("defaults are %+v", r.Values)
+	}
+	if r.FileMode != 0o600 || r.DirMode != 0o700 || r.StagedKeep != 7*24*time.Hour || r.MetadataTTL != 5*time.Second ||
+		r.ManifestMaxBytes != 1<<20 || r.ManifestMaxColumns != 4096 || r.ManifestMaxKeys != 32 || r.LogLevel != slog.LevelInfo {
+		t.Errorf("defaults are %+v", r.Values)
+	}
+	if got := r.Sources["write"]; got != FromDefault {
+		t.Errorf("source of write is %q, want default", got)
+	}
+}
+
+func TestFlagsWinOverEnvironmentWinsOverDefault(t *testing.T) {
+	env := []string{"LAKEFS_MOUNT_WRITE=none", "LAKEFS_MOUNT_METADATA_TTL=1m", "PATH=/bin", "LAKEFS_MOUNT_UMASK="}
+	r, err := Resolve(Given{"write": {"create", "delete"}}, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Write != "delete" || r.Sources["write"] != FromFlag {
+		t.Errorf("write is %q from %s, want delete from the flag", r.Write, r.Sources["write"])
+	}
+	if r.MetadataTTL != time.Minute || r.Sources["metadata-ttl"] != FromEnvironment {
+		t.Errorf("metadata-ttl is %v from %s, want 1m from the environment", r.MetadataTTL, r.Sources["metadata-ttl"])
+	}
+}
+
+func TestMistakesAreNamed(t *testing.T) {
+	tests := []struct {
+		given Given
+		env   []string
+		want  []string // parts of the error
+	}{
+		{env: []string{"LAKEFS_MOUNT_READONLY=1"}, want: []string{"LAKEFS_MOUNT_READONLY", "nearest is LAKEFS_MOUNT_READ_ONLY"}},
+		{env: []string{"LAKEFS_MOUNT_WRITE=all"}, want: []string{`LAKEFS_MOUNT_WRITE "all"`, "none, create, overwrite, delete"}},
+		{given: Given{"file-mode": {"0999"}}, want: []string{`--file-mode "0999"`, "octal"}},
+		{given: Given{"dir-mode": {"1777"}}, want: []string{"at most 0777"}},
+		{given: Given{"staged-keep": {"7 days"}}, want: []string{"7d"}},
+		{given: Given{"memory-limit": {"-1"}}, want: []string{"512MiB"}},
+		{given: Given{"memory-limit": {"0"}}, want: []string{"more than 0"}},
+		{given: Given{"uid": {"root"}}, want: []string{"numeric"}},
+		{given: Given{"uid": {"4294967295"}}, want: []string{"numeric"}},
+		{given: Given{"manifest-max-keys": {"0"}}, want: []string{"from 1 on"}},
+		{given: Given{"allow-location": {"data"}}, want: []string{"absolute"}},
+		{given: Given{"allow-location": {"file://host/data"}}, want: []string{"absolute"}},
+		{given: Given{"allow-location": {"/home/{user}"}, "allow-other": {"true"}}, want: []string{"{user}", "--allow-other"}},
+		{given: Given{"log-level": {"INFO+1"}}, want: []string{"debug, info, warn, error"}},
+		{given: Given{"write": {"x"}, "uid": {"y"}}, want: []string{"--write", "--uid"}},
+	}
+	for _, tt := range tests {
+		_, err := Resolve(tt.given, tt.env)
+		if err == nil {
+			t.Errorf("%v %v: no error", tt.given, tt.env)
+			continue
+		}
+		for _, part := range tt.want {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%v %v: error %q lacks %q", tt.given, tt.env, err, part)
+			}
+		}
+	}
+}
+
+func TestUmaskIsTakenOff(t *testing.T) {
+	r, err := Resolve(Given{"file-mode": {"666"}, "dir-mode": {"0777"}, "umask": {"027"}}, nil)
+	if err != nil || r.FileMode != 0o640 || r.DirMode != 0o750 {
+		t.Errorf("modes are %o and %o, %v; want 640 and 750", r.FileMode, r.DirMode, err)
+	}
+}
+
+func TestAllowLocationAdds(t *testing.T) {
+	want := []string{"/a", "/b c", "/d"}
+	for name, r := range map[string]func() (Resolved, error){
+		"flags": func() (Resolved, error) {
+			return Resolve(Given{"allow-location": {"/a/", "file:/b c", "file:///d"}}, nil)
+		},
+		"environment": func() (Resolved, error) { return Resolve(nil, []string{"LAKEFS_MOUNT_ALLOW_LOCATION=/a:/b c:/d"}) },
+	} {
+		if got, err := r(); err != nil || !slices.Equal(got.AllowLocation, want) {
+			t.Errorf("%s: %q, %v; want %q", name, got.AllowLocation, err, want)
+		}
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	for s, want := range map[string]int64{
+		"1": 1, "10B": 10, "1k": 1024, "512MiB": 512 << 20, "1.5GiB": 3 << 29, "2 TiB": 2 << 40, "3MB": 3000000, "1gb": 1000000000,
+	} {
+		if got, err := ParseSize(s); err != nil || got != want {
+			t.Errorf("ParseSize(%q) is %d, %v; want %d", s, got, err, want)
+		}
+	}
+	for _, s := range []string{"", "MiB", "1XB", "-1K", "1e3", "0x10", "9999999999T", "inf", "nan", "1iB"} {
+		if got, err := ParseSize(s); err == nil {
+			t.Errorf("ParseSize(%q) is %d, want an error", s, got)
+		}
+	}
+}
+
+func TestParseDuration(t *testing.T) {
+	for s, want := range map[string]time.Duration{"0": 0, "5s": 5 * time.Second, "7d": 168 * time.Hour, "1d12h": 36 * time.Hour, "1m30s": 90 * time.Second} {
+		if got, err := ParseDuration(s); err != nil || got != want {
+			t.Errorf("ParseDuration(%q) is %v, %v; want %v", s, got, err, want)
+		}
+	}
+	for _, s := range []string{"", "5", "-1s", "d", "1.5d", "99999d1", "1d-1h", "7 d"} {
+		if got, err := ParseDuration(s); err == nil {
+			t.Errorf("ParseDuration(%q) is %v, want an error", s, got)
+		}
+	}
+}
+
+func TestMountOptions(t *testing.T) {
+	given, err := ParseOptions([]string{"rw,nosuid,_netdev,x-systemd.automount,allow_other", `uid=1000,dir-mode=0755,allow_location=/a\,b,ro`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Given{"allow-other": {"true"}, "uid": {"1000"}, "dir-mode": {"0755"}, "allow-location": {"/a,b"}, "read-only": {"true"}}
+	if len(given) != len(want) {
+		t.Errorf("options are %v, want %v", given, want)
+	}
+	for name, w := range want {
+		if !slices.Equal(given[name], w) {
+			t.Errorf("option %s is %q, want %q", name, given[name], w)
+		}
+	}
+	for option, part := range map[string]string{"alow_other": "allow-other", "uid": "uid=ID", "chek-format=off": "check-format"} {
+		if _, err := ParseOptions([]string{option}); err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("option %q: error %v, want one with %q", option, err, part)
+		}
+	}
+}
+
+func TestEverySettingHasAFlagThatResolvesToItself(t *testing.T) {
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	AddFlags(fs)
+	example := map[string]string{"ID": "7", "MODE": "0711", "TIME": "3s", "SIZE": "64KiB", "N": "9", "DIR": "/x", "": "true"}
+	for s := range All() {
+		value, simple := example[s.Type]
+		if !simple {
+			value = s.Type[:strings.IndexByte(s.Type, '|')]
+		}
+		if err := fs.Parse([]string{"--" + s.Name + "=" + value}); err != nil {
+			t.Errorf("--%s=%s: %v", s.Name, value, err)
+		}
+		if got := FromFlags(fs)[s.Name]; !slices.Equal(got, []string{value}) {
+			t.Errorf("--%s gives %q, want %q", s.Name, got, value)
+		}
+	}
+	if _, err := Resolve(FromFlags(fs), nil); err != nil {
+		t.Error(err)
+	}
+}
