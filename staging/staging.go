@@ -49,7 +49,9 @@ type Record struct {
 	Cond    objectstore.Cond     `json:"cond"`             // of the publish
 	Base    *objectstore.Object  `json:"base,omitempty"`   // the object that it began as; nil: a new file
 	Append  bool                 `json:"append,omitempty"` // nothing but appends to Base happened
-	Size    int64                `json:"size"`             // bytes at the last change of the record
+	Whole   bool                 `json:"whole,omitempty"`  // the spool has every byte: Base and blocks are not needed
+	Data    string               `json:"data,omitempty"`   // the spool's name beside the record; "": data
+	Size    int64                `json:"size"`             // bytes at the last change of the record; the spool's own length is the truth
 	Attributes
 	Created time.Time `json:"created"`
 	Changed time.Time `json:"changed"`

@@ -1,0 +1,181 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
+)
+
+// Report says what Recover found. Each write is in one list.
+type Report struct {
+	Finished []staging.Record // had been published; what was left of them is removed
+	Redone   []staging.Record // published now
+	Kept     []staging.Record // wait for recover --publish, --abort or --save
+	Lost     []staging.Record // published, by all that can be seen, and replaced or removed since
+}
+
+// Recover settles the writes that were being published when an earlier mount
+// ended, and keeps all others: what is staged, torn or failed is never published
+// by itself. It may be called again, and ended at any point.
+func (c *Committer) Recover(ctx context.Context) (Report, error) {
+	var report Report
+	for _, f := range c.area.Files() {
+		if !f.Recovered() {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return report, fmt.Errorf("recover: %w", err)
+		}
+		rec := f.Record()
+		list := c.recoverOne(ctx, f, rec, &report)
+		*list = append(*list, rec)
+	}
+	return report, nil
+}
+
+// recoverOne returns the list of the report to which f belongs.
+func (c *Committer) recoverOne(ctx context.Context, f *staging.File, rec staging.Record, report *Report) *[]staging.Record {
+	log := c.log.With(slog.String("id", rec.ID), slog.String("path", rec.Path))
+	if f.Lost() && rec.Target.Key != "" {
+		return c.recoverLost(ctx, f, rec, report)
+	}
+	if rec.State != staging.Publishing {
+		log.LogAttrs(ctx, slog.LevelWarn, "a write of an earlier mount is staged: see lakefs-mount recover", slog.String("state", string(rec.State)))
+		return &report.Kept
+	}
+	// Look first: without a condition a second Put would take effect again.
+	_, err := c.settlePut(ctx, rec, fileReader(func(p []byte, off int64) (int, error) { return f.ReadAt(ctx, p, off) }))
+	if err == nil {
+		c.drop(ctx, f)
+		return &report.Finished
+	}
+	if !errors.Is(err, errUnsettled) {
+		_, err = c.Commit(ctx, f)
+	}
+	if err != nil {
+		log.LogAttrs(ctx, slog.LevelError, "a publish that an earlier mount began is not finished", slog.Any("error", err))
+		return &report.Kept
+	}
+	c.drop(ctx, f)
+	return &report.Redone
+}
+
+// recoverLost is for a record whose spool is gone: the rename that publishes it
+// took effect, and the record was to go next.
+func (c *Committer) recoverLost(ctx context.Context, f *staging.File, rec staging.Record, report *Report) *[]staging.Record {
+	obj, err := c.store.Stat(ctx, rec.Target)
+	switch {
+	case err == nil && isOurs(obj, rec):
+		c.drop(ctx, f)
+		return &report.Finished
+	case err != nil && !errors.Is(err, objectstore.ErrNotExist):
+		c.log.LogAttrs(ctx, slog.LevelError, "what came of a publish is not known yet", slog.String("path", rec.Path), slog.Any("error", err))
+		return &report.Kept
+	}
+	c.log.LogAttrs(ctx, slog.LevelWarn, "a staged write's bytes are gone and the target is not its own: published, and replaced or removed since",
+		slog.String("id", rec.ID), slog.String("path", rec.Path), slog.String("key", rec.Target.Key))
+	c.drop(ctx, f)
+	return &report.Lost
+}
+
+// drop removes what is left of a published write. That it could not is no error
+// of the publish: the next Recover finds it.
+func (c *Committer) drop(ctx context.Context, f *staging.File) {
+	if f.Handles() > 0 {
+		return
+	}
+	if err := f.Drop(); err != nil {
+		c.log.LogAttrs(ctx, slog.LevelWarn, "a published write stays in the staging directory", slog.String("id", f.ID()), slog.Any("error", err))
+	}
+}
+
+func (c *Committer) find(id string) (*staging.File, error) {
+	f, ok := c.area.Find(id)
+	if !ok {
+		return nil, fmt.Errorf("%q: %w", id, ErrNoWrite)
+	}
+	return f, nil
+}
+
+// Publish publishes a kept write, whatever its state: what recover --publish
+// does. Errors are those of Commit, and ErrNoWrite.
+func (c *Committer) Publish(ctx context.Context, id string) error {
+	f, err := c.find(id)
+	if err != nil {
+		return err
+	}
+	if f.Lost() {
+		return fmt.Errorf("publish %q: its bytes are gone: %w", f.Record().Path, staging.ErrDamaged)
+	}
+	if _, err := c.Commit(ctx, f); err != nil {
+		return err
+	}
+	c.drop(ctx, f)
+	return nil
+}
+
+// Abort drops a kept write and its bytes. ErrBusy while a program has it open.
+func (c *Committer) Abort(ctx context.Context, id string) error {
+	f, err := c.find(id)
+	if err != nil {
+		return err
+	}
+	rec := f.Record()
+	if f.Handles() > 0 {
+		return fmt.Errorf("abort %q: %w", rec.Path, ErrBusy)
+	}
+	if err := f.Drop(); err != nil {
+		return fmt.Errorf("abort %q: %w", rec.Path, err)
+	}
+	c.log.LogAttrs(ctx, slog.LevelInfo, "a staged write was dropped as asked", slog.String("id", id), slog.String("path", rec.Path))
+	return nil
+}
+
+// Save copies a kept write's bytes into the directory dir under their base name,
+// durably, and returns the path. It replaces nothing (io/fs.ErrExist), and the
+// write stays staged.
+func (c *Committer) Save(ctx context.Context, id, dir string) (string, error) {
+	f, err := c.find(id)
+	if err != nil {
+		return "", err
+	}
+	rec := f.Record()
+	name := path.Base(rec.Target.Key)
+	if rec.Target.Key == "" {
+		name = id // its record is damaged
+	}
+	to := filepath.Join(dir, name)
+	if err := save(ctx, f, to, rec); err != nil {
+		return "", fmt.Errorf("save %q: %w", rec.Path, err)
+	}
+	return to, nil
+}
+
+func save(ctx context.Context, f *staging.File, to string, rec staging.Record) error {
+	mode := os.FileMode(rec.Mode&0o777) | 0o600
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, io.NewSectionReader(fileReader(func(p []byte, off int64) (int, error) {
+		return f.ReadAt(ctx, p, off)
+	}), 0, f.Size()))
+	if err == nil {
+		err = out.Sync()
+	}
+	if closeErr := out.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		_ = os.Remove(to) // a part of it would look like the whole
+	}
+	return err
+}

@@ -1,0 +1,221 @@
+package staging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+)
+
+// Sentinels.
+var (
+	// ErrInUse: another process owns the staging directory; the message has its pid.
+	ErrInUse = errors.New("staging directory is in use")
+	// ErrUnsafe: others could read or change what is staged in the directory.
+	ErrUnsafe = errors.New("staging directory is not private")
+	// ErrDropped: the write is gone (unlinked, aborted, or its area was closed).
+	ErrDropped = errors.New("write was dropped")
+	// ErrDamaged: the write's record cannot be understood; its bytes are kept.
+	ErrDamaged = errors.New("record is damaged")
+)
+
+// Options of an Area. The zero value keeps everything for ever, knows no store
+// (so that no write may begin as an older object) and logs nothing.
+type Options struct {
+	Log       *slog.Logger
+	Store     objectstore.Store // older objects are read from it
+	Keep      time.Duration     // see Expire; 0: no limit
+	Max       int64             // bytes, see Expire; 0: no limit
+	Now       func() time.Time  // nil: time.Now
+	AllowFull bool              // open a directory without room too: to save or drop what fills it
+}
+
+// Area is a staging directory that this process owns. Its methods may be called
+// concurrently.
+type Area struct {
+	dir   string
+	opts  Options
+	lock  *os.File
+	pool  sync.Pool // *[]byte of blockSize, for what is fetched of older objects
+	mu    sync.Mutex
+	files map[string]*File
+}
+
+// NewWrite describes a write to be. Path is for people and Prefix is what
+// Target has to stay below; see [Record]. A file with Base begins as that
+// object. Append says that its writer appends: until it writes elsewhere, its
+// bytes may go behind another writer's (see [Record]).
+type NewWrite struct {
+	Target, Prefix objectstore.Location
+	Path, Format   string
+	Cond           objectstore.Cond
+	Base           *objectstore.Object
+	Attributes     Attributes
+	Append         bool
+}
+
+// Create begins a write. One without Base is on disk, though not yet synced,
+// when Create returns; one with Base is at its first change, so that an open
+// for writing that changes nothing leaves nothing. Base is pinned:
+// objectstore.ErrChanged or ErrNotExist if the version is no longer there.
+func (a *Area) Create(ctx context.Context, w NewWrite) (*File, error) {
+	if err := w.validate(); err != nil {
+		return nil, err
+	}
+	now := a.opts.Now()
+	f := a.newFile(Record{
+		Version: recordVersion, ID: uuid.NewString(), State: Staged,
+		Target: w.Target, Prefix: w.Prefix, Path: w.Path, Format: w.Format,
+		Cond: w.Cond, Base: objectCopy(w.Base), Append: w.Append,
+		Attributes: w.Attributes, Created: now, Changed: now,
+	})
+	f.appender = w.Append
+	if w.Base != nil {
+		pin, err := objectstore.Pin(ctx, a.opts.Store, *w.Base)
+		if err != nil {
+			return nil, fmt.Errorf("stage %s: %w", w.Path, err)
+		}
+		f.cur = newLayer(nil, newSource(nil, pin), w.Base.Size)
+		f.size = w.Base.Size
+	} else if err := f.startSpool(); err != nil {
+		return nil, fmt.Errorf("stage %s: %w", w.Path, err)
+	}
+	if !a.remember(f) {
+		_ = f.Drop() // nobody wrote to it yet
+		return nil, fmt.Errorf("stage %s: %w", w.Path, ErrDropped)
+	}
+	return f, nil
+}
+
+// remember is false once the area is closed.
+func (a *Area) remember(f *File) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.files == nil {
+		return false
+	}
+	a.files[f.id] = f
+	return true
+}
+
+// validate holds rule 27: a target stays inside its table.
+func (w *NewWrite) validate() error {
+	if w.Target.Bucket == "" || w.Target.Key == "" || strings.HasSuffix(w.Target.Key, "/") {
+		return fmt.Errorf("stage %s: target %q: %w", w.Path, w.Target.Key, objectstore.ErrName)
+	}
+	inside := w.Prefix == objectstore.Location{} ||
+		w.Prefix.Bucket == w.Target.Bucket && strings.HasPrefix(w.Target.Key, w.Prefix.Key)
+	if !inside || slices.Contains(strings.Split(w.Target.Key, "/"), "..") {
+		return fmt.Errorf("stage %s: target %q leaves %q: %w", w.Path, w.Target.Key, w.Prefix.Key, objectstore.ErrName)
+	}
+	return nil
+}
+
+// Files returns every living write, those kept from earlier mounts too, oldest
+// first.
+func (a *Area) Files() []*File {
+	a.mu.Lock()
+	files := make([]*File, 0, len(a.files))
+	for _, f := range a.files {
+		files = append(files, f)
+	}
+	a.mu.Unlock()
+	slices.SortFunc(files, func(x, y *File) int {
+		if c := x.created.Compare(y.created); c != 0 {
+			return c
+		}
+		return strings.Compare(x.id, y.id)
+	})
+	return files
+}
+
+// Find returns the write of that id.
+func (a *Area) Find(id string) (*File, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f, ok := a.files[id]
+	return f, ok
+}
+
+// Usage counts the writes that are on disk, and the bytes they take up there.
+func (a *Area) Usage() (writes int, bytes int64) {
+	for _, f := range a.Files() {
+		if n, ok := f.allocated(); ok {
+			writes++
+			bytes += n
+		}
+	}
+	return writes, bytes
+}
+
+// Expire drops kept writes (staged, torn or failed ones that no handle uses)
+// which were last changed more than Keep ago, and then the oldest ones until
+// those left take up Max bytes at most. It logs and returns what it dropped.
+func (a *Area) Expire(ctx context.Context) []Record {
+	type kept struct {
+		file  *File
+		bytes int64
+	}
+	var all []kept
+	var total int64
+	for _, f := range a.Files() {
+		if n, ok := f.allocated(); ok && f.idle() {
+			all = append(all, kept{f, n})
+			total += n
+		}
+	}
+	var dropped []Record
+	for _, k := range all {
+		rec := k.file.Record()
+		old := a.opts.Keep > 0 && a.opts.Now().Sub(rec.Changed) > a.opts.Keep
+		over := a.opts.Max > 0 && total > a.opts.Max
+		if ctx.Err() != nil || !old && !over || !k.file.dropIdle() {
+			continue
+		}
+		total -= k.bytes
+		dropped = append(dropped, rec)
+		a.opts.Log.LogAttrs(ctx, slog.LevelWarn, "dropped a staged write: past --staged-keep or --staged-max",
+			slog.String("id", rec.ID), slog.String("path", rec.Path), slog.String("state", string(rec.State)),
+			slog.Int64("bytes", k.bytes), slog.Time("changed", rec.Changed), slog.Bool("too_old", old))
+	}
+	return dropped
+}
+
+// Close gives the directory up. What is staged stays there for the next mount;
+// the files of this Area answer ErrDropped from now on.
+func (a *Area) Close() error {
+	a.mu.Lock()
+	files := a.files
+	a.files = nil
+	lock := a.lock
+	a.lock = nil
+	a.mu.Unlock()
+	for _, f := range files {
+		f.detach()
+	}
+	if lock == nil {
+		return nil
+	}
+	if err := lock.Close(); err != nil {
+		return fmt.Errorf("close staging directory %s: %w", a.dir, err)
+	}
+	return nil
+}
+
+func (a *Area) forget(id string) {
+	a.mu.Lock()
+	delete(a.files, id)
+	a.mu.Unlock()
+}
+
+func (a *Area) path(id string) string { return filepath.Join(a.dir, id) }

@@ -1,0 +1,263 @@
+package staging
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// File is one write: bytes that will become one object, version after version.
+// Its methods may be called concurrently. Reads do not wait for writes; writes,
+// and whatever else changes the bytes, wait for one another and for a Frozen.
+//
+// Lock order: writing, then mu. mu is never held over I/O on an older object.
+type File struct {
+	area    *Area
+	id      string
+	created time.Time
+	handles atomic.Int32
+
+	// writing is held by who changes bytes, layer or disk, or keeps others from
+	// it (Frozen): a channel, because a writer must be able to give up waiting.
+	writing chan struct{}
+	// For the holder of writing alone:
+	blocks   *os.File // what the spool has of base; nil: nothing to note
+	onDisk   bool     // the record exists
+	durable  bool     // Sync promised the record's directory entry
+	promised bool     // Sync acknowledged bytes of this version
+	unsynced bool     // the spool has bytes that were not fsynced
+	appender bool     // NewWrite.Append
+	early    early
+	ones     []byte // what is written to blocks
+
+	mu       sync.Mutex
+	rec      Record
+	stale    bool // rec has what the disk has not
+	cur      *layer
+	size     int64
+	changes  uint64 // of the bytes, ever
+	mixed    bool   // since Base, something else than appends happened
+	clean    bool   // published, and not changed since
+	poison   error
+	dropped  bool
+	lost     bool  // recovered, and its spool is gone
+	damaged  error // recovered, and its record cannot be understood
+	recovery bool  // found by Open
+}
+
+func (a *Area) newFile(rec Record) *File {
+	return &File{area: a, id: rec.ID, created: rec.Created, rec: rec, writing: make(chan struct{}, 1)}
+}
+
+// ID returns the write id.
+func (f *File) ID() string { return f.id }
+
+// Record returns a copy of the record as it is now, Size included.
+func (f *File) Record() Record {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.recordLocked()
+}
+
+func (f *File) recordLocked() Record {
+	rec := f.rec
+	rec.Base = objectCopy(f.rec.Base)
+	rec.Size = f.size
+	return rec
+}
+
+// Size returns the file's size in bytes.
+func (f *File) Size() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.size
+}
+
+// Dirty tells whether there is something to publish: a new file that was never
+// published, or bytes changed since.
+func (f *File) Dirty() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dirtyLocked()
+}
+
+func (f *File) dirtyLocked() bool {
+	return !f.clean && (f.changes > 0 || f.rec.Base == nil || f.recovery)
+}
+
+// Touched tells whether bytes were ever written, cut or allocated.
+func (f *File) Touched() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.changes > 0
+}
+
+// Poisoned returns the first error of WriteAt, Append, Truncate or Allocate that
+// was not a caller's giving up. Nothing may be published after one, and every
+// later change fails with it.
+func (f *File) Poisoned() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.poison
+}
+
+// Recovered tells whether the write was found on disk by [Open].
+func (f *File) Recovered() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.recovery
+}
+
+// Lost tells whether the write was found on disk without its bytes: its publish
+// had taken them away when the process ended.
+func (f *File) Lost() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lost
+}
+
+// Acquire counts a handle that uses the file, so that Expire leaves it alone.
+func (f *File) Acquire() { f.handles.Add(1) }
+
+// Release takes back one Acquire.
+func (f *File) Release() { f.handles.Add(-1) }
+
+// Handles counts Acquires without their Release.
+func (f *File) Handles() int { return int(f.handles.Load()) }
+
+// SetTarget makes the write one of another name: Target, Prefix, Path, Format
+// and Cond of w count. It waits for a publish that is under way.
+func (f *File) SetTarget(w NewWrite) error {
+	if err := w.validate(); err != nil {
+		return err
+	}
+	f.writing <- struct{}{}
+	defer f.unlock()
+	if err := f.usable(); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	f.rec.Target, f.rec.Prefix, f.rec.Path = w.Target, w.Prefix, w.Path
+	f.rec.Format, f.rec.Cond = w.Format, w.Cond
+	f.mu.Unlock()
+	return f.saveRecord(f.durable)
+}
+
+// SetAttributes notes what the file's attributes shall be. They reach the disk
+// with the next change of the record.
+func (f *File) SetAttributes(a Attributes) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rec.Attributes = a
+	f.stale = true
+}
+
+// SetState notes how far the write has come, and why, on disk too where the
+// write is there. It waits for a publish that is under way.
+func (f *File) SetState(s State, reason string) error {
+	f.writing <- struct{}{}
+	defer f.unlock()
+	if err := f.usable(); err != nil {
+		return err
+	}
+	return f.setState(s, reason, false)
+}
+
+// setState is SetState for the holder of writing.
+func (f *File) setState(s State, reason string, durable bool) error {
+	f.mu.Lock()
+	f.rec.State, f.rec.Error = s, reason
+	f.rec.Changed = f.area.opts.Now()
+	f.mu.Unlock()
+	return f.saveRecord(durable)
+}
+
+// saveRecord replaces the record on disk, where there is one.
+func (f *File) saveRecord(durable bool) error {
+	f.mu.Lock()
+	f.stale = true
+	rec := f.recordLocked()
+	skip := !f.onDisk || f.damaged != nil || f.dropped
+	f.stale = skip && f.stale
+	f.mu.Unlock()
+	if skip {
+		return nil
+	}
+	err := replaceRecord(f.dir(), rec, durable)
+	if err == nil && durable && !f.durable {
+		if err = syncDir(f.area.dir); err == nil {
+			f.durable = true
+		}
+	}
+	if err != nil {
+		f.mu.Lock()
+		f.stale = true
+		f.mu.Unlock()
+	}
+	return err
+}
+
+func (f *File) dir() string { return f.area.path(f.id) }
+
+func (f *File) dataPath() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.rec.Data != "" {
+		return filepath.Join(f.dir(), f.rec.Data)
+	}
+	return filepath.Join(f.dir(), dataName)
+}
+
+// lockWriting waits for the write lock, or for ctx.
+func (f *File) lockWriting(ctx context.Context) error {
+	select {
+	case f.writing <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case f.writing <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for write %s: %w", f.id, ctx.Err())
+	}
+}
+
+func (f *File) unlock() { <-f.writing }
+
+// usable tells why the bytes cannot be used at all.
+func (f *File) usable() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.dropped:
+		return fmt.Errorf("write %s: %w", f.id, ErrDropped)
+	case f.lost:
+		return fmt.Errorf("write %s: its bytes are gone: %w", f.id, ErrDamaged)
+	}
+	return nil
+}
+
+// acquire takes a reference to what the file consists of, and its size.
+func (f *File) acquire() (*layer, int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.cur == nil {
+		return nil, 0, fmt.Errorf("read write %s: %w", f.id, ErrDropped)
+	}
+	f.cur.refs.Add(1)
+	return f.cur, f.size, nil
+}
+
+// setLayer puts l in the place of the layer of now; the holder of writing calls it.
+func (f *File) setLayer(l *layer) {
+	f.mu.Lock()
+	old := f.cur
+	f.cur = l
+	f.mu.Unlock()
+	old.release()
+}

@@ -1,0 +1,200 @@
+package staging
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+)
+
+// Frozen is a file that nobody may change until Release: what a publish works
+// on. It is for one goroutine.
+type Frozen struct {
+	Path   string // of the spool; a complete file after Seal
+	Size   int64
+	Record Record
+	Clean  bool // there is nothing to publish
+
+	file     *File
+	released bool
+}
+
+// Freeze makes writers wait. It fails with the poison of a poisoned file, with
+// ErrDropped, and with ErrDamaged where the record or the bytes are not there.
+func (f *File) Freeze(ctx context.Context) (*Frozen, error) {
+	if err := f.lockWriting(ctx); err != nil {
+		return nil, err
+	}
+	if err := f.writable(); err != nil {
+		f.unlock()
+		return nil, err
+	}
+	z := &Frozen{file: f, Clean: !f.Dirty()}
+	if !z.Clean {
+		if err := f.needSpool(); err != nil {
+			f.unlock()
+			return nil, err
+		}
+	}
+	z.refresh()
+	return z, nil
+}
+
+func (z *Frozen) refresh() {
+	z.Path, z.Record = z.file.dataPath(), z.file.Record()
+	z.Size = z.Record.Size
+}
+
+// Fill makes the file at Path complete, from the older object.
+func (z *Frozen) Fill(ctx context.Context) error { return z.file.fillSpool(ctx) }
+
+// Seal fills the holes from the older object and makes the bytes durable.
+func (z *Frozen) Seal(ctx context.Context) error { return z.file.seal(ctx) }
+
+// ReaderAt reads the complete bytes, after Seal.
+func (z *Frozen) ReaderAt() io.ReaderAt { return z.file.cur.spool.file }
+
+// SetState notes how far the publish has come; durable before it returns if so
+// asked.
+func (z *Frozen) SetState(s State, reason string, durable bool) error {
+	if durable {
+		z.file.mu.Lock()
+		z.file.rec.Whole = z.file.cur.whole()
+		z.file.mu.Unlock()
+	}
+	err := z.file.setState(s, reason, durable)
+	z.Record = z.file.Record()
+	return err
+}
+
+// Published notes that the bytes are obj now. The file is clean and begins its
+// next version as obj, on the condition that obj is still there; spool and
+// record leave the disk, and the descriptor of the spool goes on as the pinned
+// obj. With adopted, the store took the spool's file itself.
+func (z *Frozen) Published(obj objectstore.Object, adopted bool) {
+	f := z.file
+	f.setLayer(newLayer(nil, f.cur.spool.retain(), f.size))
+	if err := f.removePublished(adopted); err != nil {
+		// What is left is dropped at the next mount: its bytes are gone, or are
+		// found in the store under its write id.
+		f.area.opts.Log.Warn("published, but the spool stays", slog.String("id", f.id), slog.Any("error", err))
+	}
+	f.early, f.unsynced, f.promised = early{}, false, false
+	match := obj.Match
+	if match == "" {
+		match = obj.ETag
+	}
+	f.mu.Lock()
+	f.rec.Base = objectCopy(&obj)
+	f.rec.Cond = objectstore.Cond{IfMatch: match}
+	f.rec.State, f.rec.Error = Staged, ""
+	f.rec.Append, f.rec.Whole, f.rec.Data = f.appender, false, ""
+	f.clean, f.mixed, f.stale, f.recovery = true, false, false, false
+	f.mu.Unlock()
+	z.Clean = true
+	z.Record = f.Record()
+}
+
+// Rebase makes the write, which only appended, begin as newBase: the bytes past
+// the old base's end go behind newBase's end, and the condition becomes that
+// newBase is still there. The switch is one rename of the record, which names
+// the new spool: a crash leaves the old write or the new one.
+func (z *Frozen) Rebase(ctx context.Context, newBase objectstore.Object) error {
+	f := z.file
+	if !z.Record.Append {
+		return fmt.Errorf("rebase %s: it did not only append: %w", f.id, objectstore.ErrChanged)
+	}
+	if err := f.fillSpool(ctx); err != nil {
+		return err
+	}
+	name := dataName + "." + uuid.NewString()
+	data, err := f.rebasedSpool(ctx, filepath.Join(f.dir(), name), newBase)
+	if err != nil {
+		return fmt.Errorf("rebase %s: %w", f.id, err)
+	}
+	if err := f.switchSpool(data, name, newBase); err != nil {
+		return fmt.Errorf("rebase %s: %w", f.id, err)
+	}
+	z.refresh()
+	return nil
+}
+
+// rebasedSpool makes the file of newBase's bytes and the appended ones.
+func (f *File) rebasedSpool(ctx context.Context, path string, newBase objectstore.Object) (*os.File, error) {
+	pin, err := objectstore.Pin(ctx, f.area.opts.Store, newBase)
+	if err != nil {
+		return nil, err
+	}
+	base := newSource(nil, pin)
+	defer base.release()
+	data, err := openPrivate(path, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return nil, err
+	}
+	buf := make([]byte, 8*blockSize)
+	old := f.appendedFrom()
+	err = copyRange(ctx, copyArgs{dst: data, src: base, n: newBase.Size, buf: buf})
+	if err == nil {
+		err = copyRange(ctx, copyArgs{dst: data, at: newBase.Size, src: f.cur.spool, from: old, n: f.size - old, buf: buf})
+	}
+	if err == nil && f.promised {
+		err = data.Sync()
+	}
+	if err != nil {
+		_ = data.Close()
+		_ = unix.Unlink(path)
+		return nil, ioError("copy", path, err)
+	}
+	return data, nil
+}
+
+// appendedFrom is where the bytes begin that are not the older object's.
+func (f *File) appendedFrom() int64 {
+	if base := f.Record().Base; base != nil {
+		return base.Size
+	}
+	return 0
+}
+
+// switchSpool makes data the spool and newBase the base, on disk by one rename.
+func (f *File) switchSpool(data *os.File, name string, newBase objectstore.Object) error {
+	before, size, oldPath := f.Record(), f.size, f.dataPath()
+	match := newBase.Match
+	if match == "" {
+		match = newBase.ETag
+	}
+	grown := newBase.Size + size - f.appendedFrom()
+	f.mu.Lock()
+	f.rec.Base, f.rec.Cond = objectCopy(&newBase), objectstore.Cond{IfMatch: match}
+	f.rec.Data, f.rec.Whole = name, true
+	f.size = grown
+	f.mu.Unlock()
+	if err := f.saveRecord(f.promised); err != nil {
+		f.mu.Lock()
+		f.rec, f.size = before, size
+		f.mu.Unlock()
+		_ = data.Close()
+		_ = unix.Unlink(data.Name())
+		return err
+	}
+	f.setLayer(newLayer(newSource(data, nil), nil, 0))
+	f.closeBlocks()
+	f.unsynced = !f.promised
+	_ = unix.Unlink(oldPath) // the record does not name it: Open removes it
+	return nil
+}
+
+// Release lets writers go on; call it always, once.
+func (z *Frozen) Release() {
+	if !z.released {
+		z.released = true
+		z.file.unlock()
+	}
+}

@@ -1,0 +1,217 @@
+package staging
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+)
+
+const (
+	recordVersion = 1
+	recordName    = "write.json"
+	recordTemp    = "write.json.tmp"
+	dataName      = "data"
+	blocksName    = "blocks"
+	recordMax     = 1 << 20 // bytes; a larger write.json is none of ours
+)
+
+// diskRecord is write.json: the record, and beside it the exact bytes of those
+// names that are not UTF-8, which JSON would garble.
+type diskRecord struct {
+	Record
+	Exact *exactNames `json:"exact_bytes,omitempty"`
+}
+
+type exactNames struct {
+	TargetBucket []byte `json:"target_bucket,omitempty"`
+	TargetKey    []byte `json:"target_key,omitempty"`
+	PrefixBucket []byte `json:"prefix_bucket,omitempty"`
+	PrefixKey    []byte `json:"prefix_key,omitempty"`
+	Path         []byte `json:"path,omitempty"`
+	BaseBucket   []byte `json:"base_bucket,omitempty"`
+	BaseKey      []byte `json:"base_key,omitempty"`
+}
+
+// exactPair is a name of the record and its place in exactNames.
+type exactPair struct {
+	name  *string
+	exact *[]byte
+}
+
+func (d *diskRecord) pairs() []exactPair {
+	e := d.Exact
+	pairs := []exactPair{
+		{&d.Target.Bucket, &e.TargetBucket}, {&d.Target.Key, &e.TargetKey},
+		{&d.Prefix.Bucket, &e.PrefixBucket}, {&d.Prefix.Key, &e.PrefixKey},
+		{&d.Path, &e.Path},
+	}
+	if d.Base != nil {
+		pairs = append(pairs, exactPair{&d.Base.Bucket, &e.BaseBucket}, exactPair{&d.Base.Key, &e.BaseKey})
+	}
+	return pairs
+}
+
+func encodeRecord(r Record) ([]byte, error) {
+	d := diskRecord{Record: r, Exact: new(exactNames)}
+	odd := false
+	for _, p := range d.pairs() {
+		if !utf8.ValidString(*p.name) {
+			*p.exact = []byte(*p.name)
+			odd = true
+		}
+	}
+	if !odd {
+		d.Exact = nil
+	}
+	raw, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode record %s: %w", r.ID, err)
+	}
+	return append(raw, '\n'), nil
+}
+
+// parseRecord reads the write.json of the write id. Whatever it does not
+// understand is an error: the caller keeps such a write and shows it as failed.
+func parseRecord(id string, raw []byte) (Record, error) {
+	var d diskRecord
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return Record{}, fmt.Errorf("parse %s: %w", recordName, err)
+	}
+	if d.Exact != nil {
+		for _, p := range d.pairs() {
+			if len(*p.exact) > 0 {
+				*p.name = string(*p.exact)
+			}
+		}
+	}
+	if err := d.validate(id); err != nil {
+		return Record{}, fmt.Errorf("parse %s: %w", recordName, err)
+	}
+	return d.Record, nil
+}
+
+func (r *Record) validate(id string) error {
+	switch {
+	case r.Version != recordVersion:
+		return fmt.Errorf("version %d is not known to this program (it knows %d)", r.Version, recordVersion)
+	case r.ID != id:
+		return fmt.Errorf("it names the write %q, its directory %q", r.ID, id)
+	case r.Target.Bucket == "" || r.Target.Key == "":
+		return errors.New("no target")
+	case r.Size < 0:
+		return fmt.Errorf("size %d", r.Size)
+	case r.Base != nil && (r.Base.Size < 0 || r.Base.Size > maxSize):
+		return fmt.Errorf("base of size %d", r.Base.Size)
+	case r.Data != "" && !isDataName(r.Data):
+		return fmt.Errorf("spool named %q", r.Data)
+	}
+	switch r.State {
+	case Staged, Publishing, Torn, Failed:
+		return nil
+	}
+	return fmt.Errorf("state %q", r.State)
+}
+
+// maxSize bounds what a record may make this program allocate for a bitmap.
+const maxSize = 1 << 50
+
+// isID tells whether name is a write id as this package makes them.
+func isID(name string) bool {
+	id, err := uuid.Parse(name)
+	return err == nil && id.String() == name
+}
+
+// isDataName tells whether a spool can be called so: "data", or "data." and the
+// write id of the rebase that made it.
+func isDataName(name string) bool {
+	return name == dataName || len(name) > len(dataName)+1 && name[:len(dataName)+1] == dataName+"." && isID(name[len(dataName)+1:])
+}
+
+// createRecord writes the first record of a write, in place: there is none yet
+// that could be damaged, and an empty one beside an empty spool is nothing.
+func createRecord(dir string, r Record) error {
+	raw, err := encodeRecord(r)
+	if err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(dir, recordName), os.O_EXCL, raw, false)
+}
+
+// replaceRecord puts a new record in the old one's place by rename. With durable
+// both the bytes and the name outlive a power loss.
+func replaceRecord(dir string, r Record, durable bool) error {
+	raw, err := encodeRecord(r)
+	if err != nil {
+		return err
+	}
+	temp := filepath.Join(dir, recordTemp)
+	if err := writeFile(temp, os.O_TRUNC, raw, durable); err != nil {
+		_ = os.Remove(temp)
+		return err
+	}
+	if err := os.Rename(temp, filepath.Join(dir, recordName)); err != nil {
+		return ioError("write", temp, err)
+	}
+	if !durable {
+		return nil
+	}
+	return syncDir(dir)
+}
+
+func writeFile(path string, flag int, raw []byte, sync bool) error {
+	w, err := openPrivate(path, os.O_WRONLY|os.O_CREATE|flag)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(raw)
+	if err == nil && sync {
+		err = w.Sync()
+	}
+	if closeErr := w.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return ioError("write", path, err)
+	}
+	return nil
+}
+
+// openPrivate opens a file that only its owner may read, never through a
+// symbolic link.
+func openPrivate(path string, flag int) (*os.File, error) {
+	f, err := os.OpenFile(path, flag|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, ioError("open", path, err)
+	}
+	return f, nil
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return ioError("sync", dir, err)
+	}
+	err = d.Sync()
+	_ = d.Close() // only read
+	if err != nil {
+		return ioError("sync", dir, err)
+	}
+	return nil
+}
+
+// objectCopy is o in memory of its own, so that a Record is a copy.
+func objectCopy(o *objectstore.Object) *objectstore.Object {
+	if o == nil {
+		return nil
+	}
+	c := *o
+	return &c
+}

@@ -1,0 +1,172 @@
+package staging
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// startSpool makes the write's directory, spool and first record, over the
+// layer of now; the holder of writing calls it. What a new file costs here is
+// five system calls, which is why the record comes without a rename and blocks
+// only where there is an older object.
+func (f *File) startSpool() error {
+	f.onDisk = true // in part, so far
+	if err := f.makeSpool(); err != nil {
+		_ = f.removeFromDisk() // an empty spool: Open removes it
+		return err
+	}
+	return nil
+}
+
+func (f *File) makeSpool() error {
+	dir := f.dir()
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return ioError("stage", dir, err)
+	}
+	data, err := openPrivate(filepath.Join(dir, dataName), os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return err
+	}
+	next := newLayer(newSource(data, nil), nil, 0)
+	if old := f.cur; old != nil {
+		next = newLayer(next.spool, old.base.retain(), old.baseSize)
+		err = f.startOverlay(data)
+	}
+	if err == nil {
+		err = createRecord(dir, f.Record())
+	}
+	if err != nil {
+		next.release()
+		return err
+	}
+	f.durable = false
+	f.early = early{}
+	f.setLayer(next)
+	return nil
+}
+
+// startOverlay gives the spool its length and makes the file of blocks.
+func (f *File) startOverlay(data *os.File) error {
+	if err := data.Truncate(f.size); err != nil {
+		return ioError("stage", data.Name(), err)
+	}
+	blocks, err := openPrivate(filepath.Join(f.dir(), blocksName), os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return err
+	}
+	f.blocks = blocks
+	return nil
+}
+
+// allocated returns the bytes that the write takes up on disk; false if none of
+// it is there.
+func (f *File) allocated() (int64, bool) {
+	l, _, err := f.acquire()
+	if err != nil {
+		return 0, f.Lost()
+	}
+	defer l.release()
+	if l.spool == nil {
+		return 0, false
+	}
+	var st unix.Stat_t
+	if unix.Fstat(int(l.spool.file.Fd()), &st) != nil {
+		return 0, true
+	}
+	return st.Blocks * 512, true
+}
+
+// Drop removes the spool and the record; reads and writes fail from then on.
+// It waits for a publish that is under way, and may be called again.
+func (f *File) Drop() error {
+	f.writing <- struct{}{}
+	defer f.unlock()
+	return f.drop()
+}
+
+// FreeSpool gives the disk back what a poisoned write holds of it. As Drop, but
+// the writes of those who still hold the file fail with its poison.
+func (f *File) FreeSpool() error { return f.Drop() }
+
+// idle tells whether the write only waits for somebody to decide on it.
+func (f *File) idle() bool { return f.Handles() == 0 && f.Record().State != Publishing }
+
+// dropIdle drops the write unless a handle uses it or a publish is under way.
+func (f *File) dropIdle() bool {
+	select {
+	case f.writing <- struct{}{}:
+	default:
+		return false
+	}
+	defer f.unlock()
+	return f.idle() && f.drop() == nil
+}
+
+func (f *File) drop() error {
+	f.mu.Lock()
+	done := f.dropped
+	f.dropped = true
+	f.mu.Unlock()
+	if done {
+		return nil
+	}
+	err := f.removeFromDisk()
+	f.setLayer(nil)
+	f.area.forget(f.id)
+	return err
+}
+
+// detach closes the descriptors and leaves the disk as it is.
+func (f *File) detach() {
+	f.writing <- struct{}{}
+	defer f.unlock()
+	f.mu.Lock()
+	f.dropped = true
+	f.mu.Unlock()
+	f.closeBlocks()
+	f.setLayer(nil)
+}
+
+func (f *File) closeBlocks() {
+	if f.blocks != nil {
+		_ = f.blocks.Close() // what it holds was reported by write
+		f.blocks = nil
+	}
+}
+
+// removeFromDisk removes the bytes, then the record, then the directory: ended
+// in between, what is left says "published", never "bytes of unknown origin".
+func (f *File) removeFromDisk() error { return f.removePublished(false) }
+
+// removePublished is removeFromDisk; with adopted the spool has left by itself.
+func (f *File) removePublished(adopted bool) error {
+	overlay := f.blocks != nil
+	f.closeBlocks()
+	if !f.onDisk {
+		return nil
+	}
+	f.onDisk, f.durable = false, false
+	dir := f.dir()
+	paths := []string{f.dataPath(), filepath.Join(dir, recordName), filepath.Join(dir, blocksName)}
+	if !overlay {
+		paths = paths[:2]
+	}
+	if adopted {
+		paths = paths[1:]
+	}
+	for _, path := range paths {
+		if err := unix.Unlink(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return ioError("drop", path, err)
+		}
+	}
+	if unix.Rmdir(dir) == nil {
+		return nil
+	}
+	if err := os.RemoveAll(dir); err != nil { // an old temporary
+		return ioError("drop", dir, err)
+	}
+	return nil
+}

@@ -1,0 +1,378 @@
+package staging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// change says what an operation did to the bytes, as far as appending goes.
+type change int
+
+const (
+	neutral change = iota // nothing that a rebase would lose
+	appends
+	other
+)
+
+// WriteAt writes p at off, in any order; a block of the older object that p
+// covers in part is fetched first. It waits while a publish is under way, or
+// until ctx is done. An error other than that poisons the file; a full disk is
+// objectstore.ErrNoSpace.
+func (f *File) WriteAt(ctx context.Context, p []byte, off int64) (int, error) {
+	if err := f.lockWriting(ctx); err != nil {
+		return 0, err
+	}
+	defer f.unlock()
+	return f.write(ctx, p, off, other)
+}
+
+// Append writes p at the end; appenders never overwrite one another. Otherwise
+// it is as WriteAt.
+func (f *File) Append(ctx context.Context, p []byte) (int, error) {
+	if err := f.lockWriting(ctx); err != nil {
+		return 0, err
+	}
+	defer f.unlock()
+	return f.write(ctx, p, f.size, appends)
+}
+
+func (f *File) write(ctx context.Context, p []byte, off int64, how change) (int, error) {
+	if err := f.writable(); err != nil || len(p) == 0 {
+		return 0, err
+	}
+	n, err := f.writeSpool(ctx, p, off)
+	if err != nil {
+		return n, f.fail(ctx, "write", err)
+	}
+	f.changed(max(f.size, off+int64(n)), how)
+	return n, nil
+}
+
+// writable tells why the file takes no change.
+func (f *File) writable() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.poison != nil:
+		return f.poison
+	case f.dropped:
+		return fmt.Errorf("write %s: %w", f.id, ErrDropped)
+	case f.lost || f.damaged != nil:
+		return fmt.Errorf("write %s: %w", f.id, ErrDamaged)
+	}
+	return nil
+}
+
+// changed notes that the bytes are others now, and size their number.
+func (f *File) changed(size int64, how change) {
+	now := f.area.opts.Now()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.size = size
+	f.changes++
+	f.clean = false
+	f.rec.Changed = now
+	if how == other {
+		f.mixed = true
+	}
+	if how != neutral {
+		f.rec.Append = !f.mixed
+	}
+	f.unsynced = true
+}
+
+// fail poisons the file with err, unless it is the caller who gave up.
+func (f *File) fail(ctx context.Context, op string, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return fmt.Errorf("%s %s: %w", op, f.id, err)
+	}
+	err = ioError(op, f.id, err)
+	f.mu.Lock()
+	if f.poison == nil {
+		f.poison = err
+	}
+	f.rec.State, f.rec.Error = Failed, err.Error()
+	f.mu.Unlock()
+	_ = f.saveRecord(false) // the disk may be what failed; the poison counts
+	return err
+}
+
+// writeSpool puts p into the spool. For a new file it is one pwrite and, now and
+// then, early write-back; nothing is allocated.
+func (f *File) writeSpool(ctx context.Context, p []byte, off int64) (int, error) {
+	if err := f.needSpool(); err != nil {
+		return 0, err
+	}
+	l, end := f.cur, off+int64(len(p))
+	overlay := l.have.missing.Load() != 0
+	if overlay {
+		if err := f.fetchEdges(ctx, off, end); err != nil {
+			return 0, err
+		}
+	}
+	n, err := l.spool.file.WriteAt(p, off)
+	if err != nil {
+		return n, err
+	}
+	if overlay {
+		if err := f.mark(off/blockSize, blocksOf(end)); err != nil {
+			return 0, err
+		}
+	}
+	if from, n, due := f.early.wrote(off, end); due {
+		// An error of the disk comes again from fsync, which counts.
+		_ = unix.SyncFileRange(int(l.spool.file.Fd()), from, n, unix.SYNC_FILE_RANGE_WRITE)
+	}
+	return n, nil
+}
+
+func (f *File) needSpool() error {
+	if f.cur.spool != nil {
+		return nil
+	}
+	return f.startSpool()
+}
+
+// fetchEdges brings those blocks of the older object into the spool that a
+// write of [off, end) covers in part.
+func (f *File) fetchEdges(ctx context.Context, off, end int64) error {
+	first, last := off/blockSize, (end-1)/blockSize
+	if err := f.fetchEdge(ctx, first, off, end); err != nil || first == last {
+		return err
+	}
+	return f.fetchEdge(ctx, last, off, end)
+}
+
+func (f *File) fetchEdge(ctx context.Context, block, off, end int64) error {
+	l := f.cur
+	from, to := block*blockSize, min((block+1)*blockSize, l.baseSize)
+	if l.have.has(block) || off <= from && end >= to {
+		return nil
+	}
+	return f.fetch(ctx, from, to)
+}
+
+// fetch copies [from, to) of the older object, at most a block, into the spool.
+func (f *File) fetch(ctx context.Context, from, to int64) error {
+	buf, _ := f.area.pool.Get().(*[]byte)
+	if buf == nil {
+		buf = new([]byte)
+		*buf = make([]byte, blockSize)
+	}
+	defer f.area.pool.Put(buf)
+	return copyRange(ctx, copyArgs{dst: f.cur.spool.file, at: from, src: f.cur.base, from: from, n: to - from, buf: *buf})
+}
+
+type copyArgs struct {
+	dst  *os.File
+	at   int64
+	src  *source
+	from int64
+	n    int64
+	buf  []byte
+}
+
+// copyRange copies n bytes of src from from on to dst at at.
+func copyRange(ctx context.Context, c copyArgs) error {
+	for done := int64(0); done < c.n; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		part := c.buf[:min(int64(len(c.buf)), c.n-done)]
+		m, err := c.src.readAt(ctx, part, c.from+done)
+		if m < len(part) {
+			if err == nil || errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
+		if _, err := c.dst.WriteAt(part, c.at+done); err != nil {
+			return err
+		}
+		done += int64(m)
+	}
+	return nil
+}
+
+// mark notes that the spool has the blocks [from, to), in memory and for a
+// recovery. The bytes are in the spool before: killed in between, the file
+// reads as if the write, which nobody acknowledged, had not been.
+func (f *File) mark(from, to int64) error {
+	to = min(to, f.cur.have.blocks)
+	if from >= to || f.cur.have.set(from, to) == 0 {
+		return nil
+	}
+	for int64(len(f.ones)) < to-from {
+		f.ones = append(f.ones, 1)
+	}
+	_, err := f.blocks.WriteAt(f.ones[:to-from], from)
+	return err
+}
+
+// Truncate cuts or extends the file; to 0 it never fetches the older object.
+// Errors are those of WriteAt.
+func (f *File) Truncate(ctx context.Context, size int64) error {
+	if err := f.lockWriting(ctx); err != nil {
+		return err
+	}
+	defer f.unlock()
+	if err := f.writable(); err != nil {
+		return err
+	}
+	how := other
+	if size == f.size {
+		how = neutral
+	}
+	if err := f.truncate(ctx, size); err != nil {
+		return f.fail(ctx, "truncate", err)
+	}
+	f.changed(size, how)
+	return nil
+}
+
+func (f *File) truncate(ctx context.Context, size int64) error {
+	if err := f.needSpool(); err != nil {
+		return err
+	}
+	l, block := f.cur, size/blockSize
+	cut := size < f.size && !l.whole()
+	if cut && size > block*blockSize && !l.have.has(block) {
+		if err := f.fetch(ctx, block*blockSize, min(size, l.baseSize)); err != nil {
+			return err
+		}
+	}
+	if err := l.spool.file.Truncate(size); err != nil {
+		return err
+	}
+	if cut { // what is grown again later is zeros of the spool
+		return f.mark(block, l.have.blocks)
+	}
+	return nil
+}
+
+// Allocate reserves [off, off+n) on the disk, and without keepSize extends the
+// file to off+n. Where the file system cannot, it only extends. Errors are
+// those of WriteAt.
+func (f *File) Allocate(ctx context.Context, off, n int64, keepSize bool) error {
+	if err := f.lockWriting(ctx); err != nil {
+		return err
+	}
+	defer f.unlock()
+	if err := f.writable(); err != nil {
+		return err
+	}
+	size, how := f.size, neutral
+	if !keepSize && off+n > size {
+		size, how = off+n, other
+	}
+	if err := f.allocate(off, n, size, keepSize); err != nil {
+		return f.fail(ctx, "allocate", err)
+	}
+	f.changed(size, how)
+	return nil
+}
+
+func (f *File) allocate(off, n, size int64, keepSize bool) error {
+	if err := f.needSpool(); err != nil {
+		return err
+	}
+	file, mode := f.cur.spool.file, uint32(0)
+	if keepSize {
+		mode = unix.FALLOC_FL_KEEP_SIZE
+	}
+	err := retryEINTR(func() error { return unix.Fallocate(int(file.Fd()), mode, off, n) })
+	if isUnsupported(err) {
+		err = nil
+		if size > f.size {
+			err = file.Truncate(size)
+		}
+	}
+	return err
+}
+
+// fill brings every block into the spool that it does not have yet.
+func (f *File) fill(ctx context.Context) error {
+	l := f.cur
+	if l.spool == nil || l.whole() {
+		return nil
+	}
+	buf := make([]byte, 8*blockSize)
+	for from := int64(0); from < l.have.blocks; {
+		end, has := l.have.run(from)
+		if has {
+			from = end
+			continue
+		}
+		end = min(end, from+8)
+		start := from * blockSize
+		n := min(end*blockSize, l.baseSize) - start
+		if err := copyRange(ctx, copyArgs{dst: l.spool.file, at: start, src: l.base, from: start, n: n, buf: buf}); err != nil {
+			return fmt.Errorf("fill %s from its older object: %w", f.id, err)
+		}
+		if err := f.mark(from, end); err != nil {
+			return ioError("fill", f.id, err)
+		}
+		from = end
+	}
+	return nil
+}
+
+// Sync makes the bytes and the record durable, and the write independent of
+// the object that it began as: what it acknowledged survives a power loss.
+func (f *File) Sync(ctx context.Context) error {
+	if err := f.lockWriting(ctx); err != nil {
+		return err
+	}
+	defer f.unlock()
+	if err := f.writable(); err != nil {
+		return err
+	}
+	if f.cur.spool == nil {
+		return nil // untouched, or published
+	}
+	if err := f.seal(ctx); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	current := f.rec.Whole && !f.stale && f.durable
+	f.rec.Whole = true
+	f.mu.Unlock()
+	if !current {
+		if err := f.saveRecord(true); err != nil {
+			return err
+		}
+	}
+	f.promised = true
+	return nil
+}
+
+// fillSpool is fill; a full disk poisons the file as in a write.
+func (f *File) fillSpool(ctx context.Context) error {
+	err := f.fill(ctx)
+	if err != nil && isNoSpace(err) {
+		return f.fail(ctx, "fill", err)
+	}
+	return err
+}
+
+// seal makes the spool complete and durable. The record is left alone.
+func (f *File) seal(ctx context.Context) error {
+	if err := f.fillSpool(ctx); err != nil {
+		return err
+	}
+	if !f.unsynced {
+		return nil
+	}
+	if err := f.cur.spool.file.Sync(); err != nil {
+		// The kernel may have dropped the dirty pages: a second fsync that
+		// succeeds would prove nothing.
+		return f.fail(ctx, "sync", err)
+	}
+	f.unsynced = false
+	return nil
+}
