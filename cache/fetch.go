@@ -106,31 +106,41 @@ func (c *Cache) fill(ctx context.Context, t *fetch) error {
 // fillBlock reads one block, and publishes bytes as they come. The final bytes
 // of the range are published only when the body has ended after them.
 func (c *Cache) fillBlock(b *block, body io.Reader, last bool) error {
+	n, err := c.readFull(body, b.buf, last, b.publish)
+	if err != nil {
+		return err
+	}
+	b.publish(n)
+	return nil
+}
+
+// readFull reads all of p, calling progress before it is full, and with last
+// sees to it that the body ends there. It returns how much it read.
+func (c *Cache) readFull(body io.Reader, p []byte, last bool, progress func(filled int)) (int, error) {
 	filled, empty := 0, 0
 	for {
-		n, err := body.Read(b.buf[filled:])
+		n, err := body.Read(p[filled:])
 		filled += n
 		c.fetchedBytes.Add(int64(n))
-		if filled == len(b.buf) {
+		switch {
+		case filled == len(p):
 			if last {
-				if err := expectEnd(body, err); err != nil {
-					return err
-				}
+				err = expectEnd(body, err)
+			} else {
+				err = nil // the next Read tells again
 			}
-			b.publish(filled)
-			return nil
-		}
-		if errors.Is(err, io.EOF) {
-			return errShort
-		}
-		if err != nil {
-			return err
-		}
-		if n > 0 {
+			return filled, err
+		case errors.Is(err, io.EOF):
+			return filled, errShort
+		case err != nil:
+			return filled, err
+		case n > 0:
 			empty = 0
-			b.publish(filled)
-		} else if empty++; empty > maxEmptyReads {
-			return io.ErrNoProgress
+			progress(filled)
+		default:
+			if empty++; empty > maxEmptyReads {
+				return filled, io.ErrNoProgress
+			}
 		}
 	}
 }

@@ -160,15 +160,9 @@ func (h *Handle) readUncached(ctx context.Context, p []byte, off int64) (int, er
 		return 0, err
 	}
 	defer closeBody(body)
-	n, err := io.ReadFull(body, p)
-	h.cache.fetchedBytes.Add(int64(n))
-	switch {
-	case ctx.Err() != nil:
+	n, err := h.cache.readFull(body, p, true, func(int) {})
+	if err != nil && ctx.Err() != nil {
 		return n, ctx.Err()
-	case errors.Is(err, io.EOF):
-		return n, io.ErrUnexpectedEOF
-	case err != nil:
-		return n, err
 	}
-	return n, expectEnd(body, nil)
+	return n, err
 }
