@@ -1,0 +1,206 @@
+package catalogview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/table"
+)
+
+// below is a path at or below a table.
+type below struct {
+	*entry
+	path  string
+	comps []string // below the table
+}
+
+// below finds the table of a path of two components or more. Errors: none, the
+// table has no directory, it cannot be read.
+func (v *View) below(ctx context.Context, comps []string) (below, error) {
+	p := strings.Join(comps, "/")
+	if _, err := v.getDatabase(ctx, comps[0]); err != nil {
+		return below{}, err
+	}
+	e, err := v.getTable(ctx, comps[0], comps[1])
+	switch {
+	case errors.Is(err, objectstore.ErrNotExist):
+		return below{}, notExist(p)
+	case err != nil && ctx.Err() != nil:
+		return below{}, err
+	case err != nil:
+		e = unloaded(comps[0], comps[1], err)
+	case e.table.Kind == table.View:
+		return below{}, notExist(p)
+	}
+	return below{entry: e, path: p, comps: comps[2:]}, e.verdict()
+}
+
+// location of the path as a directory (Key "" or ending in "/").
+func (b below) directory() objectstore.Location {
+	loc := b.place.Location
+	for _, c := range b.comps {
+		loc.Key += c + "/"
+	}
+	return loc
+}
+
+// object is the location of the path as an object.
+func (b below) object() objectstore.Location {
+	loc := b.directory()
+	loc.Key = strings.TrimSuffix(loc.Key, "/")
+	return loc
+}
+
+func (b below) base() string { return b.comps[len(b.comps)-1] }
+
+// real is the absolute path of a name in the directory, "" for its own.
+func (b below) real(name string) string {
+	return path.Join(b.place.real, path.Join(b.comps...), name)
+}
+
+// partitionLevels returns how many of the first n components are partitions;
+// what is below one that is none is an ordinary tree. An error is rule 45's.
+func (b below) partitionLevels(n int) (int, error) {
+	for i, c := range b.comps[:n] {
+		_, err := b.table.ParsePartition(c, i)
+		switch {
+		case errors.Is(err, table.ErrNotPartition):
+			return i, nil
+		case err != nil:
+			return i, &VerdictError{
+				Table: b.id() + "/" + strings.Join(b.comps[:i+1], "/"), Class: table.ClassBroken, Reason: err.Error(), Err: err,
+			}
+		}
+	}
+	return n, nil
+}
+
+// hidden says that the path is not data: some component of it is hidden.
+func (b below) hidden() bool {
+	partitions := true
+	for i, c := range b.comps {
+		if partitions && !b.table.HiddenAt(c, i) {
+			if i < len(b.comps)-1 {
+				_, err := b.table.ParsePartition(c, i)
+				partitions = err == nil
+			}
+			continue
+		}
+		if table.Hidden(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// unlisted says that a name in the directory b is never listed, though found.
+func (v *View) unlisted(b below, name string) bool {
+	return table.StagingTree(name) && !b.isPartition(name) || name == sqeDirectory && v.at.inSQE(b.real(name))
+}
+
+// isPartition says that a name in the directory b is a partition.
+func (b below) isPartition(name string) bool {
+	n, err := b.partitionLevels(len(b.comps))
+	return err == nil && n == len(b.comps) && n < len(b.table.Keys) && !b.table.HiddenAt(name, n)
+}
+
+func (b below) directoryNode(loc objectstore.Object) Node {
+	return Node{
+		Kind: KindDirectory, Path: b.path, Object: loc, ModTime: loc.ModTime,
+		Table: b.table, Level: len(b.comps),
+	}
+}
+
+func (b below) objectNode(o objectstore.Object) Node {
+	return Node{
+		Kind: KindObject, Path: b.path, Object: o, Size: o.Size, ETag: o.ETag, ModTime: o.ModTime,
+		Table: b.table, Level: len(b.comps),
+	}
+}
+
+// lookupBelow finds a name below a table: a directory wins over an object.
+func (v *View) lookupBelow(ctx context.Context, b below) (Node, error) {
+	if _, err := b.partitionLevels(len(b.comps) - 1); err != nil {
+		return Node{}, err
+	}
+	for _, c := range b.comps {
+		if c == controlName {
+			return Node{}, notExist(b.path)
+		}
+	}
+	if v.trees {
+		return v.lookupTree(ctx, b)
+	}
+	return v.lookupFlat(ctx, b)
+}
+
+// lookupTree asks a store whose directories exist by themselves.
+func (v *View) lookupTree(ctx context.Context, b below) (Node, error) {
+	o, err := v.store.Stat(ctx, b.object())
+	if err == nil {
+		return v.objectOrMarker(b, o)
+	}
+	if !noObject(err) {
+		return Node{}, fmt.Errorf("look up %q: %w", b.path, err)
+	}
+	d, err := v.store.Stat(ctx, b.directory())
+	if err == nil {
+		return b.directoryNode(d), nil
+	}
+	if !noObject(err) {
+		return Node{}, fmt.Errorf("look up %q: %w", b.path, err)
+	}
+	return v.lookupMarked(ctx, b)
+}
+
+// lookupFlat asks a store whose directories are prefixes.
+func (v *View) lookupFlat(ctx context.Context, b below) (Node, error) {
+	there, err := v.anything(ctx, b.directory())
+	if err != nil {
+		return Node{}, fmt.Errorf("look up %q: %w", b.path, err)
+	}
+	if there {
+		return b.directoryNode(objectstore.Object{Location: b.directory()}), nil
+	}
+	o, err := v.store.Stat(ctx, b.object())
+	if err == nil {
+		return v.objectOrMarker(b, o)
+	}
+	if !noObject(err) {
+		return Node{}, fmt.Errorf("look up %q: %w", b.path, err)
+	}
+	return v.lookupMarked(ctx, b)
+}
+
+// objectOrMarker: a zero-byte X_$folder$ is the directory X, and not itself.
+func (v *View) objectOrMarker(b below, o objectstore.Object) (Node, error) {
+	if isMarker(b.base(), o.Size) {
+		return Node{}, notExist(b.path)
+	}
+	return b.objectNode(o), nil
+}
+
+func isMarker(name string, size int64) bool {
+	return size == 0 && strings.HasSuffix(name, markerSuffix) && name != markerSuffix
+}
+
+// lookupMarked finds a directory that is there by its X_$folder$ alone.
+func (v *View) lookupMarked(ctx context.Context, b below) (Node, error) {
+	marker := b.object()
+	marker.Key += markerSuffix
+	if len(b.base())+len(markerSuffix) > maxName {
+		return Node{}, notExist(b.path)
+	}
+	o, err := v.store.Stat(ctx, marker)
+	switch {
+	case err == nil && o.Size == 0:
+		return b.directoryNode(objectstore.Object{Location: b.directory(), ModTime: o.ModTime}), nil
+	case err == nil || noObject(err):
+		return Node{}, notExist(b.path)
+	}
+	return Node{}, fmt.Errorf("look up %q: %w", b.path, err)
+}

@@ -1,0 +1,193 @@
+package catalogview
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+)
+
+// staleFactor times the TTL is how old a value may be served while the source
+// does not answer.
+const staleFactor = 10
+
+// cells caches values by key, with one load at a time for each key. A value is
+// fresh for the TTL, a certain absence for the negative TTL. When a load fails
+// or is slow, the value before it serves on, for a while; errors are not kept.
+type cells[T any] struct {
+	o      Options
+	flight singleflight.Group
+	loads  sync.WaitGroup
+	closed chan struct{}
+	mu     struct {
+		sync.Mutex
+		m          map[string]cell[T]
+		generation uint64 // of drops: a load that began before one is not kept
+		closed     bool
+	}
+}
+
+type cell[T any] struct {
+	value T
+	err   error // ErrNotExist or nil
+	at    time.Time
+	retry time.Time // after a failed load: not before
+}
+
+func newCells[T any](o Options) *cells[T] {
+	c := &cells[T]{o: o, closed: make(chan struct{})}
+	c.mu.m = make(map[string]cell[T])
+	return c
+}
+
+// close ends the loads that run and waits for them.
+func (c *cells[T]) close() {
+	c.mu.Lock()
+	if !c.mu.closed {
+		c.mu.closed = true
+		close(c.closed)
+	}
+	c.mu.Unlock()
+	c.loads.Wait()
+}
+
+func (c *cells[T]) ttl(k cell[T]) time.Duration {
+	if k.err != nil {
+		return c.o.NegativeTTL
+	}
+	return c.o.TTL
+}
+
+func (c *cells[T]) peek(key string) (k cell[T], have bool, generation uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k, have = c.mu.m[key]
+	return k, have, c.mu.generation
+}
+
+// get returns the value of key, from load where it is not fresh. The load goes
+// on when ctx ends: others may wait for it, and the next caller has it.
+func (c *cells[T]) get(ctx context.Context, key string, load func(context.Context) (T, error)) (T, error) {
+	k, have, generation := c.peek(key)
+	now := c.o.Now()
+	if have && now.Sub(k.at) < c.ttl(k) {
+		return k.value, k.err
+	}
+	stale := have && k.err == nil && now.Sub(k.at) < staleFactor*c.o.TTL
+	if stale && now.Before(k.retry) {
+		return k.value, nil
+	}
+	flight := strconv.FormatUint(generation, 10) + "/" + key // never a load that a drop came after
+	answer := c.flight.DoChan(flight, func() (any, error) { return c.load(ctx, key, load) })
+	var patience <-chan time.Time
+	if stale {
+		t := time.NewTimer(c.o.Patience)
+		defer t.Stop()
+		patience = t.C
+	}
+	var none T
+	select {
+	case r := <-answer:
+		switch {
+		case r.Err == nil:
+			return r.Val.(T), nil
+		case stale && !certain(r.Err):
+			return k.value, nil
+		}
+		return none, r.Err
+	case <-patience:
+		return k.value, nil
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	}
+}
+
+// certain says that an error is the source's word on the entry.
+func certain(err error) bool {
+	return errors.Is(err, objectstore.ErrNotExist) || errors.Is(err, objectstore.ErrPermission) || errors.Is(err, ErrClosed)
+}
+
+// load runs one load, apart from its caller's interrupts.
+func (c *cells[T]) load(ctx context.Context, key string, load func(context.Context) (T, error)) (value T, err error) {
+	c.mu.Lock()
+	if c.mu.closed {
+		c.mu.Unlock()
+		return value, ErrClosed
+	}
+	c.loads.Add(1)
+	k, have := c.mu.m[key]
+	generation := c.mu.generation
+	c.mu.Unlock()
+	defer c.loads.Done()
+	if have && c.o.Now().Sub(k.at) < c.ttl(k) {
+		return k.value, k.err // loaded since the caller looked
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.LoadTimeout)
+	defer cancel()
+	c.loads.Add(1)
+	go func() {
+		defer c.loads.Done()
+		select {
+		case <-c.closed:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	at := c.o.Now()
+	value, err = load(ctx)
+	c.keep(key, cell[T]{value: value, err: err, at: at}, generation)
+	return value, err
+}
+
+// keep stores the outcome of a load that began at a generation.
+func (c *cells[T]) keep(key string, k cell[T], generation uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.generation != generation {
+		return
+	}
+	if k.err != nil && !errors.Is(k.err, objectstore.ErrNotExist) {
+		if old, ok := c.mu.m[key]; ok && old.err == nil {
+			old.retry = c.o.Now().Add(c.o.NegativeTTL)
+			c.mu.m[key] = old
+		}
+		return
+	}
+	if _, there := c.mu.m[key]; !there && len(c.mu.m) >= c.o.MaxCached {
+		c.makeRoom()
+	}
+	c.mu.m[key] = k
+}
+
+// makeRoom drops what is no longer fresh, else anything.
+func (c *cells[T]) makeRoom() {
+	now := c.o.Now()
+	for key, k := range c.mu.m {
+		if now.Sub(k.at) >= c.ttl(k) {
+			delete(c.mu.m, key)
+		}
+	}
+	for key := range c.mu.m {
+		if len(c.mu.m) < c.o.MaxCached {
+			return
+		}
+		delete(c.mu.m, key)
+	}
+}
+
+// drop forgets the keys that match, and what loads of them are about to tell.
+func (c *cells[T]) drop(match func(key string) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.generation++
+	for key := range c.mu.m {
+		if match(key) {
+			delete(c.mu.m, key)
+		}
+	}
+}

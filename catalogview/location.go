@@ -1,0 +1,190 @@
+package catalogview
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/table"
+)
+
+// refusal says why a location is not used.
+type refusal struct {
+	class  table.Class
+	reason string
+}
+
+// place is a location that may be used.
+type place struct {
+	objectstore.Location
+	real string // absolute path without symbolic links
+}
+
+// resolver turns an entry's location into a place in one of the roots (rule 43).
+type resolver struct {
+	roots []string
+	eval  func(string) (string, error)
+}
+
+// resolve takes an absolute path, a file: URI, or a path relative to the first
+// root. Nothing in it is decoded. Symbolic links are resolved as far as the
+// path exists; what is compared is their target, on a "/" boundary.
+func (r resolver) resolve(location string) (place, *refusal) {
+	p, ref := r.localPath(location)
+	if ref != nil {
+		return place{}, ref
+	}
+	real, err := r.realPath(p)
+	if err != nil {
+		class := table.ClassBroken // a loop of links, a file on the way
+		if errors.Is(err, objectstore.ErrPermission) {
+			class = table.ClassDenied
+		}
+		return place{}, &refusal{class, fmt.Sprintf("location %.300q: %v", location, err)}
+	}
+	best := place{}
+	bestRoot := ""
+	for _, root := range r.roots {
+		realRoot, err := r.realPath(path.Clean(root))
+		if err != nil {
+			continue
+		}
+		rest, ok := under(real, realRoot)
+		if !ok || best.Bucket != "" && len(realRoot) <= len(bestRoot) {
+			continue
+		}
+		if rest != "" {
+			rest += "/"
+		}
+		best, bestRoot = place{objectstore.Location{Bucket: root, Key: rest}, real}, realRoot
+	}
+	if best.Bucket == "" {
+		return place{}, &refusal{table.ClassDenied, fmt.Sprintf(
+			"location %.300q lies outside the folder and the allowed directories; --allow-location adds one", location)}
+	}
+	return best, nil
+}
+
+// localPath returns a location as a clean absolute path.
+func (r resolver) localPath(location string) (string, *refusal) {
+	scheme, rest := splitScheme(location)
+	switch scheme {
+	case "":
+	case "file":
+		var ok bool
+		if rest, ok = filePath(rest); !ok {
+			return "", &refusal{table.ClassDenied, fmt.Sprintf("location %.300q names another host or no absolute path", location)}
+		}
+	case "s3", "s3a", "s3n":
+		return "", &refusal{table.ClassDenied, fmt.Sprintf("location %.300q: the catalog is a local folder, its tables lie in local directories", location)}
+	default:
+		return "", &refusal{table.ClassUnsupported, fmt.Sprintf("location %.300q: scheme %.40s is not supported", location, scheme)}
+	}
+	if slices.Contains(strings.Split(rest, "/"), "..") {
+		return "", &refusal{table.ClassDenied, fmt.Sprintf("location %.300q has a component \"..\"", location)}
+	}
+	if strings.Contains(rest, "\x00") {
+		return "", &refusal{table.ClassDenied, fmt.Sprintf("location %.300q has a NUL byte", location)}
+	}
+	if !strings.HasPrefix(rest, "/") {
+		if len(r.roots) == 0 {
+			return "", &refusal{table.ClassDenied, fmt.Sprintf("location %.300q is relative to no folder", location)}
+		}
+		rest = r.roots[0] + "/" + rest
+	}
+	return path.Clean(rest), nil
+}
+
+// splitScheme takes "scheme:" off a URI; scheme is in lower case, "" for a path.
+func splitScheme(location string) (scheme, rest string) {
+	i := strings.IndexByte(location, ':')
+	if i <= 0 {
+		return "", location
+	}
+	for j, c := range []byte(location[:i]) {
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		other := c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.'
+		if !letter && (j == 0 || !other) {
+			return "", location
+		}
+	}
+	return strings.ToLower(location[:i]), location[i+1:]
+}
+
+// filePath takes the authority off what follows "file:"; only this host's.
+func filePath(rest string) (string, bool) {
+	if after, ok := strings.CutPrefix(rest, "//"); ok {
+		host, p, _ := strings.Cut(after, "/")
+		if host != "" && !strings.EqualFold(host, "localhost") {
+			return "", false
+		}
+		return "/" + p, true
+	}
+	return rest, strings.HasPrefix(rest, "/")
+}
+
+// realPath resolves the symbolic links of a clean absolute path; what does not
+// exist yet stays as it is.
+func (r resolver) realPath(p string) (string, error) {
+	rest := ""
+	for {
+		real, err := r.eval(p)
+		if err == nil {
+			return path.Join(real, rest), nil
+		}
+		if !errors.Is(err, objectstore.ErrNotExist) || p == "/" {
+			return "", err
+		}
+		rest = path.Join(path.Base(p), rest)
+		p = path.Dir(p)
+	}
+}
+
+// under returns what is left of p below dir; "" for dir itself.
+func under(p, dir string) (rest string, ok bool) {
+	if p == dir {
+		return "", true
+	}
+	if dir != "/" {
+		dir += "/"
+	}
+	return strings.CutPrefix(p, dir)
+}
+
+// inSQE says that an absolute real path lies in a _sqe directory of the
+// catalog's root, or is one (rule 51).
+func (r resolver) inSQE(p string) bool {
+	if len(r.roots) == 0 {
+		return false
+	}
+	root, err := r.realPath(path.Clean(r.roots[0]))
+	if err != nil {
+		return true // not known: the safe answer
+	}
+	rest, ok := under(p, root)
+	return ok && slices.Contains(strings.Split(rest, "/"), sqeDirectory)
+}
+
+// oddity says what is unwise about a place, "" for nothing (rule 51).
+func (r resolver) oddity(p place, database, name string) string {
+	if len(r.roots) == 0 {
+		return ""
+	}
+	root, err := r.realPath(path.Clean(r.roots[0]))
+	if err != nil {
+		return ""
+	}
+	if r.inSQE(p.real) {
+		return "the location lies in a manifest's own directory"
+	}
+	if p.real == root {
+		return "the location is the catalog's root"
+	}
+	if _, ok := under(path.Join(root, database, name, sqeDirectory), p.real); ok {
+		return "the location holds the table's own manifest directory"
+	}
+	return ""
+}

@@ -1,0 +1,240 @@
+package catalogview
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/table"
+)
+
+// sqeDirectory holds a table's manifest; manifestKey is its key below the table.
+const (
+	sqeDirectory = "_sqe"
+	manifestKey  = sqeDirectory + "/table.json"
+)
+
+// Manifests is the Source of a root of JSON manifests (rule 41): each directory
+// of the root that does not begin with "_" or "." is a database, a directory
+// below it with _sqe/table.json a table.
+//
+// Requests: a listing of databases is one List, of tables one List and a Stat a
+// directory, Database a List of one entry, Table a Stat and a Read.
+type Manifests struct {
+	store   objectstore.Store
+	root    objectstore.Location
+	limits  table.Limits
+	secrets []string
+}
+
+var _ Source = (*Manifests)(nil)
+
+// NewManifests returns the Source of the manifests under root (Key "" or
+// ending in "/"). It asks the store nothing. Of o it takes Limits and Secrets.
+func NewManifests(store objectstore.Store, root objectstore.Location, o Options) *Manifests {
+	o = o.orDefault()
+	return &Manifests{store: store, root: root, limits: o.Limits, secrets: o.Secrets}
+}
+
+func (m *Manifests) below(key string) objectstore.Location {
+	return objectstore.Location{Bucket: m.root.Bucket, Key: m.root.Key + key}
+}
+
+// directories yields the names of the directories right below a prefix.
+func (m *Manifests) directories(ctx context.Context, prefix objectstore.Location) iter.Seq2[objectstore.Object, error] {
+	return func(yield func(objectstore.Object, error) bool) {
+		for e, err := range m.store.List(ctx, prefix, objectstore.ListOptions{Delimiter: true}) {
+			if err != nil {
+				yield(objectstore.Object{}, err)
+				return
+			}
+			name, ok := entryName(prefix.Key, e)
+			if !ok || !e.Prefix || badName(name) {
+				continue
+			}
+			o := e.Object
+			o.Key = name
+			if !yield(o, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Databases is [Source]'s.
+func (m *Manifests) Databases(ctx context.Context) iter.Seq2[Database, error] {
+	return func(yield func(Database, error) bool) {
+		for d, err := range m.directories(ctx, m.root) {
+			if err != nil {
+				yield(Database{}, fmt.Errorf("list databases: %w", err))
+				return
+			}
+			if table.Hidden(d.Key) {
+				continue
+			}
+			if !yield(m.database(d.Key, d.ModTime), nil) {
+				return
+			}
+		}
+	}
+}
+
+// Database is [Source]'s.
+func (m *Manifests) Database(ctx context.Context, name string) (Database, error) {
+	if badName(name) || table.Hidden(name) {
+		return Database{}, fmt.Errorf("database %q: %w", name, objectstore.ErrNotExist)
+	}
+	prefix := m.below(name + "/")
+	for e, err := range m.store.List(ctx, prefix, objectstore.ListOptions{Delimiter: true, Limit: 1}) {
+		if err != nil {
+			return Database{}, fmt.Errorf("database %q: %w", name, err)
+		}
+		var mod time.Time
+		if e.Key == prefix.Key {
+			mod = e.ModTime
+		}
+		return m.database(name, mod), nil
+	}
+	return Database{}, fmt.Errorf("database %q: %w", name, objectstore.ErrNotExist)
+}
+
+// database makes the entry of a database: manifests have none.
+func (m *Manifests) database(name string, mod time.Time) Database {
+	var entry struct {
+		Database struct {
+			Name        string
+			LocationUri string //nolint:revive // Glue's spelling
+		}
+	}
+	entry.Database.Name = name
+	entry.Database.LocationUri = "file://" + strings.TrimSuffix(m.root.Bucket, "/") + "/" + m.root.Key + name
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(entry); err != nil {
+		panic(err) // two strings always encode
+	}
+	return Database{Name: name, Raw: Raw{
+		Bytes: b.Bytes(), Size: int64(b.Len()), ETag: hashTag(b.Bytes()), ModTime: mod,
+	}}
+}
+
+func hashTag(b []byte) string {
+	h := fnv.New64a()
+	h.Write(b)
+	return strconv.FormatUint(h.Sum64(), 16)
+}
+
+// Tables is [Source]'s.
+func (m *Manifests) Tables(ctx context.Context, database string) iter.Seq2[TableInfo, error] {
+	return func(yield func(TableInfo, error) bool) {
+		if badName(database) || table.Hidden(database) {
+			return
+		}
+		for d, err := range m.directories(ctx, m.below(database+"/")) {
+			if err != nil {
+				yield(TableInfo{}, fmt.Errorf("list tables of %q: %w", database, err))
+				return
+			}
+			raw, err := m.Stat(ctx, database, d.Key)
+			switch {
+			case errors.Is(err, objectstore.ErrNotExist):
+				continue
+			case ctx.Err() != nil:
+				yield(TableInfo{}, fmt.Errorf("list tables of %q: %w", database, err))
+				return
+			}
+			// A manifest that cannot be asked for fails alone, where it is loaded.
+			if !yield(TableInfo{Name: d.Key, Raw: raw}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Stat is [Source]'s.
+func (m *Manifests) Stat(ctx context.Context, database, name string) (Raw, error) {
+	o, err := m.stat(ctx, database, name)
+	if err != nil {
+		return Raw{}, err
+	}
+	return m.rawOf(o), nil
+}
+
+func (m *Manifests) rawOf(o objectstore.Object) Raw {
+	return Raw{Size: min(o.Size, m.limits.MaxBytes), ETag: o.ETag, ModTime: o.ModTime}
+}
+
+func (m *Manifests) stat(ctx context.Context, database, name string) (objectstore.Object, error) {
+	if badName(database) || badName(name) || table.Hidden(database) || name == sqeDirectory {
+		return objectstore.Object{}, fmt.Errorf("table %q: %w", database+"/"+name, objectstore.ErrNotExist)
+	}
+	o, err := m.store.Stat(ctx, m.below(database+"/"+name+"/"+manifestKey))
+	if errors.Is(err, objectstore.ErrDirectory) {
+		err = objectstore.ErrNotExist
+	}
+	if err != nil {
+		return o, fmt.Errorf("manifest of %q: %w", database+"/"+name, err)
+	}
+	return o, nil
+}
+
+// Table is [Source]'s. Raw.Bytes are the manifest's, unchanged; of one over the
+// cap the first bytes up to it.
+func (m *Manifests) Table(ctx context.Context, database, name string) (*table.Table, Raw, error) {
+	const tries = 3 // it may be replaced between Stat and Read
+	for try := 1; ; try++ {
+		o, err := m.stat(ctx, database, name)
+		if err != nil {
+			return nil, Raw{}, err
+		}
+		raw := m.rawOf(o)
+		raw.Bytes, err = m.read(ctx, o, raw.Size)
+		if errors.Is(err, objectstore.ErrChanged) && try < tries {
+			continue
+		}
+		if err != nil {
+			return nil, Raw{}, fmt.Errorf("manifest of %q: %w", database+"/"+name, err)
+		}
+		if o.Size > m.limits.MaxBytes {
+			return table.TooLarge(database, name, o.Size, m.limits), raw, nil
+		}
+		return m.checkSecret(table.ParseManifest(database, name, raw.Bytes, m.limits)), raw, nil
+	}
+}
+
+func (m *Manifests) read(ctx context.Context, o objectstore.Object, n int64) ([]byte, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	_, body, err := m.store.Read(ctx, o, 0, n)
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, n)
+	_, err = io.ReadFull(body, b)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return b, errors.Join(err, body.Close())
+}
+
+// checkSecret: rule 54.
+func (m *Manifests) checkSecret(t *table.Table) *table.Table {
+	if t.Secret == "" || slices.Contains(m.secrets, t.Secret) {
+		return t
+	}
+	return table.NewBroken(t.Database, t.Name, table.ClassBroken,
+		fmt.Sprintf("manifest: sqe.secret names %.200q, which is no profile of the settings", t.Secret))
+}

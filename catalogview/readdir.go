@@ -1,0 +1,283 @@
+package catalogview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/table"
+)
+
+// ReadDir streams the nodes of a directory, each once, in no particular order.
+// It is whole or ends in an error, after which nothing follows. Hidden are
+// staging trees, a manifest root's _sqe, and keys that no path can reach.
+// Errors: those of Lookup; ErrNotExist also for a path that is no directory.
+func (v *View) ReadDir(ctx context.Context, path string) iter.Seq2[Node, error] {
+	return func(yield func(Node, error) bool) {
+		comps, err := split(path)
+		if err == nil {
+			switch len(comps) {
+			case 0:
+				err = v.readRoot(ctx, yield)
+			case 1:
+				err = v.readDatabase(ctx, comps[0], yield)
+			default:
+				err = v.readBelow(ctx, comps, yield)
+			}
+		}
+		if err != nil && !errors.Is(err, errStop) {
+			yield(Node{}, err)
+		}
+	}
+}
+
+// errStop: the consumer has enough.
+var errStop = errors.New("stop")
+
+type yieldNode = func(Node, error) bool
+
+func (v *View) readRoot(ctx context.Context, yield yieldNode) error {
+	l, err := v.getDatabases(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range l.all {
+		if !yield(databaseNode(d), nil) {
+			return errStop
+		}
+		if !hasEntry(d.Name) || l.names[d.Name+entrySuffix] {
+			continue
+		}
+		if !yield(entryNode(d.Name, d.Raw, nil), nil) {
+			return errStop
+		}
+	}
+	return nil
+}
+
+func (v *View) readDatabase(ctx context.Context, db string, yield yieldNode) error {
+	if _, err := v.getDatabase(ctx, db); err != nil {
+		return err
+	}
+	l, err := v.getTables(ctx, db)
+	if err != nil {
+		return err
+	}
+	entries, err := v.loadAll(ctx, db, l)
+	if err != nil {
+		return err
+	}
+	for i, e := range entries {
+		if e == nil {
+			continue
+		}
+		if e.table.Kind != table.View && !yield(e.node(), nil) {
+			return errStop
+		}
+		name := e.table.Name
+		if !hasEntry(name) || hasDirectory(entries, l, name+entrySuffix) {
+			continue
+		}
+		raw := e.raw
+		if raw.ETag == "" {
+			raw = l.all[i].Raw // not loaded; the listing knew
+		}
+		if !yield(entryNode(join(db, name), raw, e.table), nil) {
+			return errStop
+		}
+	}
+	return nil
+}
+
+// loadAll loads the tables of a listing; nil stands for one that went meanwhile.
+func (v *View) loadAll(ctx context.Context, db string, l tableList) ([]*entry, error) {
+	entries := make([]*entry, len(l.all))
+	for i, info := range l.all {
+		e, err := v.listedTable(ctx, db, info, l)
+		switch {
+		case err == nil:
+			entries[i] = e
+		case ctx.Err() != nil:
+			return nil, err
+		case !errors.Is(err, objectstore.ErrNotExist):
+			entries[i] = unloaded(db, info.Name, err)
+		}
+	}
+	return entries, nil
+}
+
+// hasDirectory says that a table of the name is listed with a directory.
+func hasDirectory(entries []*entry, l tableList, name string) bool {
+	i, found := l.index[name]
+	return found && entries[i] != nil && entries[i].table.Kind != table.View
+}
+
+func (v *View) readBelow(ctx context.Context, comps []string, yield yieldNode) error {
+	b, err := v.below(ctx, comps)
+	if err != nil {
+		return err
+	}
+	return v.list(ctx, b, new(tally), yield)
+}
+
+// tally counts what a listing leaves out.
+type tally struct {
+	unreachable, shadowed int
+	beside                []string // objects that a directory of their name hides
+}
+
+// lister streams one directory below a table.
+type lister struct {
+	v     *View
+	b     below
+	count *tally
+	yield yieldNode
+	found bool // anything at all, the directory's own marker included
+
+	// Names of directories, by hash, and of X_$folder$ markers: a marker makes a
+	// directory only where nothing of the name is.
+	seed    maphash.Seed
+	dirs    map[uint64]struct{}
+	markers []objectstore.Object
+	// held are objects that a directory of the same name may follow; a store
+	// lists its keys in order then. Each is a prefix of the next.
+	held []Node
+}
+
+func (v *View) list(ctx context.Context, b below, count *tally, yield yieldNode) error {
+	if _, err := b.partitionLevels(len(b.comps)); err != nil {
+		return err
+	}
+	l := &lister{v: v, b: b, count: count, yield: yield, seed: maphash.MakeSeed(), dirs: make(map[uint64]struct{})}
+	prefix := b.directory()
+	for e, err := range v.store.List(ctx, prefix, objectstore.ListOptions{Delimiter: true}) {
+		if err != nil {
+			return fmt.Errorf("list %q: %w", b.path, err)
+		}
+		if err := l.take(prefix, e); err != nil {
+			return err
+		}
+	}
+	if err := l.flush(""); err != nil {
+		return err
+	}
+	if err := l.marked(ctx); err != nil {
+		return err
+	}
+	if l.found || len(b.comps) == 0 {
+		return nil // a table's location may not exist yet
+	}
+	n, err := v.lookupBelow(ctx, b)
+	if err == nil && !n.Kind.Directory() {
+		err = notExist(b.path)
+	}
+	return err
+}
+
+func (l *lister) take(prefix objectstore.Location, e objectstore.Entry) error {
+	if !strings.HasPrefix(e.Key, prefix.Key) {
+		return nil // a key outside the prefix that was asked for
+	}
+	l.found = true
+	if e.Key == prefix.Key && !e.Prefix {
+		return nil
+	}
+	name, ok := entryName(prefix.Key, e)
+	switch {
+	case !ok, badName(name):
+		l.count.unreachable++
+		return nil
+	case name == controlName:
+		l.count.shadowed++
+		return nil
+	}
+	if err := l.flush(strings.TrimPrefix(e.Key, prefix.Key)); err != nil {
+		return err
+	}
+	if e.Prefix {
+		l.dirs[maphash.String(l.seed, name)] = struct{}{}
+	}
+	if l.v.unlisted(l.b, name) {
+		return nil
+	}
+	if !e.Prefix && isMarker(name, e.Size) {
+		l.markers = append(l.markers, e.Object)
+		return nil
+	}
+	return l.emit(name, e)
+}
+
+func (l *lister) child(name string) below {
+	b := l.b
+	b.path = join(b.path, name)
+	b.comps = append(b.comps[:len(b.comps):len(b.comps)], name)
+	return b
+}
+
+func (l *lister) emit(name string, e objectstore.Entry) error {
+	c := l.child(name)
+	if e.Prefix {
+		return l.send(c.directoryNode(e.Object))
+	}
+	n := c.objectNode(e.Object)
+	if !l.v.trees {
+		l.held = append(l.held, n)
+		return nil
+	}
+	return l.send(n)
+}
+
+func (l *lister) send(n Node) error {
+	if !l.yield(n, nil) {
+		return errStop
+	}
+	return nil
+}
+
+// flush sends the held objects whose directory can no longer come, now that
+// the listing has come to key (relative; "" is its end); one whose directory it
+// is is counted.
+func (l *lister) flush(key string) error {
+	var err error
+	l.held = slices.DeleteFunc(l.held, func(n Node) bool {
+		dir := n.Path[strings.LastIndexByte(n.Path, '/')+1:] + "/"
+		switch {
+		case err != nil || key != "" && dir > key:
+			return false
+		case dir == key:
+			l.count.beside = append(l.count.beside, strings.TrimSuffix(dir, "/"))
+			return true
+		}
+		err = l.send(n)
+		return true
+	})
+	return err
+}
+
+// marked sends the directories that are there by their markers alone.
+func (l *lister) marked(ctx context.Context) error {
+	for _, m := range l.markers {
+		base := m.Key[strings.LastIndexByte(m.Key, '/')+1:]
+		name := strings.TrimSuffix(base, markerSuffix)
+		_, there := l.dirs[maphash.String(l.seed, name)]
+		if there || badName(name) || name == controlName || l.v.unlisted(l.b, name) {
+			continue
+		}
+		n, err := l.v.lookupBelow(ctx, l.child(name))
+		if errors.Is(err, objectstore.ErrNotExist) || err == nil && n.Kind != KindDirectory {
+			continue // gone meanwhile, or a file of the name is there
+		}
+		if err != nil {
+			return err
+		}
+		if err := l.send(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package catalogview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/table"
+)
+
+// Target is where a name that is to be written belongs.
+type Target struct {
+	Location objectstore.Location // of the object; as a directory with a "/" after it
+	Prefix   objectstore.Location // the table's location (rule 27)
+	Table    *table.Table         // shared; not to be changed
+	Level    int                  // components between the table and the name
+	// Hidden: not data, so neither format-checked nor registered.
+	Hidden bool
+	Format string // what a file there must hold to be published; "" for anything
+}
+
+// Directory returns the target as a directory.
+func (t Target) Directory() objectstore.Location {
+	l := t.Location
+	l.Key += "/"
+	return l
+}
+
+// Resolve says where a file at a path is to be written; nothing is asked of the
+// store. Files may lie at any level of a table. Errors: [ErrLevel] at the root
+// and in a database, [ErrNameTooLong], ErrNotExist for a table that is not
+// there, [*VerdictError] by the table's verdict, a _sqe (rule 51), metadata
+// (rule 21) or a partition that cannot be read (rule 45). That a published file
+// of a format table cannot change (rule 22) is for the caller, who knows whether
+// one is there: Target.Table.InsertOnly.
+func (v *View) Resolve(ctx context.Context, path string) (Target, error) {
+	b, err := v.writable(ctx, path)
+	if err != nil {
+		return Target{}, err
+	}
+	t := Target{
+		Location: b.object(), Prefix: b.place.Location, Table: b.table,
+		Level: len(b.comps) - 1, Hidden: b.hidden(),
+	}
+	if !t.Hidden {
+		t.Format = b.table.Format
+	}
+	if most := v.o.MaxKey; most > 0 && len(t.Location.Key) > most {
+		return Target{}, fmt.Errorf("key of %q has %d bytes, over %d: %w", path, len(t.Location.Key), most, ErrNameTooLong)
+	}
+	return t, nil
+}
+
+// ResolveDirectory is Resolve for a directory that is to be made or to take a
+// name: at a partition level it also holds the name to the rules of names,
+// against the directories that are there. Errors also: table.ErrName,
+// table.ErrEqual.
+func (v *View) ResolveDirectory(ctx context.Context, path string) (Target, error) {
+	t, err := v.Resolve(ctx, path)
+	if err != nil {
+		return Target{}, err
+	}
+	comps, _ := split(path)
+	b, err := v.below(ctx, comps)
+	if err != nil {
+		return Target{}, err
+	}
+	level, err := b.partitionLevels(t.Level)
+	if err != nil || level < t.Level {
+		return t, err // below an ordinary directory names are free
+	}
+	var listErr error
+	err = t.Table.CheckNew(b.base(), level, v.existing(ctx, b, &listErr))
+	if err == nil {
+		err = listErr
+	}
+	if errors.Is(err, table.ErrMetadata) {
+		err = b.metadataError()
+	}
+	if err != nil {
+		return Target{}, fmt.Errorf("directory %q: %w", path, err)
+	}
+	return t, nil
+}
+
+// existing yields the names of the directories beside b.
+func (v *View) existing(ctx context.Context, b below, failed *error) iter.Seq[string] {
+	b.comps = b.comps[:len(b.comps)-1]
+	return func(yield func(string) bool) {
+		prefix := b.directory()
+		for e, err := range v.store.List(ctx, prefix, objectstore.ListOptions{Delimiter: true}) {
+			if err != nil {
+				*failed = err
+				return
+			}
+			if name, ok := entryName(prefix.Key, e); ok && e.Prefix && !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// writable finds the table of a path and says whether the path may be written.
+func (v *View) writable(ctx context.Context, path string) (below, error) {
+	comps, err := split(path)
+	if err != nil {
+		return below{}, err
+	}
+	if len(comps) < 3 {
+		return below{}, fmt.Errorf("%q: %w", path, ErrLevel)
+	}
+	b, err := v.below(ctx, comps)
+	if err != nil {
+		return below{}, err
+	}
+	if !b.table.Writable {
+		return below{}, &VerdictError{Table: b.id(), Class: b.table.Class, Reason: b.table.Reason}
+	}
+	if slices.Contains(b.comps, controlName) {
+		return below{}, fmt.Errorf("%q: %w", path, ErrLevel)
+	}
+	if v.at.inSQE(b.real("")) {
+		return below{}, &VerdictError{Table: b.id(), Class: table.ClassReadOnly, Reason: "_sqe is changed through the catalog alone, not through a data directory"}
+	}
+	if b.table.IsMetadata(b.comps[0]) {
+		return below{}, b.metadataError()
+	}
+	_, err = b.partitionLevels(len(b.comps) - 1)
+	return b, err
+}
+
+// metadataError: rule 21.
+func (b below) metadataError() error {
+	return &VerdictError{
+		Table: b.id(), Class: table.ClassReadOnly,
+		Reason: fmt.Sprintf("%s/ holds the table's own metadata", b.comps[0]), Err: table.ErrMetadata,
+	}
+}

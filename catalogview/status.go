@@ -1,0 +1,117 @@
+package catalogview
+
+import (
+	"context"
+	"errors"
+	"path"
+
+	"github.com/lakefs-mount/lakefs-mount/table"
+)
+
+// maxNamed bounds the names that a Status lists.
+const maxNamed = 100
+
+// Status is what the mount makes of a directory, for its status.json.
+type Status struct {
+	Path       string `json:"path"`
+	Kind       string `json:"kind"` // "catalog", "database", else the table's kind
+	Format     string `json:"format,omitempty"`
+	FormatFrom string `json:"format_from,omitempty"`
+	// Location is the one in use: links resolved, and of this very directory.
+	Location string `json:"location,omitempty"`
+	// EntryLocation is the table's as its entry has it.
+	EntryLocation string `json:"entry_location,omitempty"`
+	Readable      bool   `json:"readable"`
+	Writable      bool   `json:"writable"`
+	Reason        string `json:"reason,omitempty"` // why not
+
+	Databases *int `json:"databases,omitempty"` // of a catalog
+	Tables    *int `json:"tables,omitempty"`    // of a database
+
+	// Of the directory's own names. Lists hold the first hundred.
+	Partitions      int      `json:"partitions"`       // directories that are partitions
+	UnreachableKeys int      `json:"unreachable_keys"` // no path leads to them
+	Shadowed        int      `json:"shadowed"`         // keys named .lakefs
+	HiddenObjects   []string `json:"hidden_objects,omitempty"`
+	Unparsable      []string `json:"unparsable,omitempty"` // partitions whose value is not of its key's type
+}
+
+// Status tells of the directory at a path. What cannot be read is no error
+// but Readable false with the reason; errors are those of Lookup.
+func (v *View) Status(ctx context.Context, p string) (Status, error) {
+	comps, err := split(p)
+	if err != nil {
+		return Status{}, err
+	}
+	s := Status{Path: p, Readable: true}
+	switch len(comps) {
+	case 0:
+		s.Kind = "catalog"
+		l, err := v.getDatabases(ctx)
+		n := len(l.all)
+		s.Databases = &n
+		return s, err
+	case 1:
+		s.Kind = "database"
+		if _, err := v.getDatabase(ctx, comps[0]); err != nil {
+			return Status{}, err
+		}
+		l, err := v.getTables(ctx, comps[0])
+		n := len(l.all)
+		s.Tables = &n
+		return s, err
+	}
+	return v.statusBelow(ctx, comps, s)
+}
+
+func (v *View) statusBelow(ctx context.Context, comps []string, s Status) (Status, error) {
+	b, err := v.below(ctx, comps)
+	var verdict *VerdictError
+	if err != nil && !errors.As(err, &verdict) {
+		return Status{}, err
+	}
+	t := b.table
+	s.Kind, s.Format, s.FormatFrom, s.EntryLocation = string(t.Kind), t.Format, t.FormatFrom, t.Location
+	s.Readable, s.Writable, s.Reason = t.Readable, t.Writable, t.Reason
+	if !t.Readable {
+		return s, nil
+	}
+	s.Location = path.Join(append([]string{b.place.real}, b.comps...)...)
+	if t.Writable && len(b.comps) > 0 {
+		if _, err := v.writable(ctx, join(s.Path, "x")); errors.As(err, &verdict) {
+			s.Writable, s.Reason = false, verdict.Reason
+		}
+	}
+	return v.countBelow(ctx, b, s)
+}
+
+func (v *View) countBelow(ctx context.Context, b below, s Status) (Status, error) {
+	level, err := b.partitionLevels(len(b.comps))
+	var verdict *VerdictError
+	if errors.As(err, &verdict) {
+		s.Readable, s.Writable, s.Reason = false, false, verdict.Reason
+		return s, nil
+	}
+	var count tally
+	err = v.list(ctx, b, &count, func(n Node, _ error) bool {
+		if n.Kind == KindDirectory && level == len(b.comps) {
+			s.countPartition(n, level)
+		}
+		return true
+	})
+	s.UnreachableKeys, s.Shadowed = count.unreachable, count.shadowed
+	s.HiddenObjects = count.beside[:min(len(count.beside), maxNamed)]
+	return s, err
+}
+
+func (s *Status) countPartition(n Node, level int) {
+	name := path.Base(n.Path)
+	_, err := n.Table.ParsePartition(name, level)
+	if errors.Is(err, table.ErrNotPartition) {
+		return
+	}
+	s.Partitions++
+	if err != nil && len(s.Unparsable) < maxNamed {
+		s.Unparsable = append(s.Unparsable, name)
+	}
+}

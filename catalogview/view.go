@@ -1,0 +1,208 @@
+package catalogview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/table"
+)
+
+// View is the tree. All methods may be called concurrently.
+type View struct {
+	src   Source
+	store objectstore.Store
+	o     Options
+	at    resolver
+	// trees: the store's directories exist by themselves, so that no name is a
+	// file and a directory at once.
+	trees bool
+
+	databases *cells[databaseList] // key ""
+	database  *cells[Database]     // key database
+	lists     *cells[tableList]    // key database
+	tables    *cells[*entry]       // key database/table
+
+	warned struct {
+		sync.Mutex
+		m map[string]bool
+	}
+}
+
+type databaseList struct {
+	all   []Database
+	names map[string]bool
+}
+
+type tableList struct {
+	all   []TableInfo
+	index map[string]int // name to its place in all
+	at    time.Time
+}
+
+// entry is one table as cached: what the catalog says of it, and the verdict.
+type entry struct {
+	base  *table.Table // as parsed
+	raw   Raw          // without Bytes
+	table *table.Table // base, or base with a verdict on its location
+	place place        // zero where there is none to use
+}
+
+// NewView returns the tree of src over store. It asks neither anything.
+func NewView(src Source, store objectstore.Store, o Options) *View {
+	o = o.orDefault()
+	v := &View{
+		src: src, store: store, o: o,
+		at:        resolver{roots: o.Roots, eval: o.EvalSymlinks},
+		databases: newCells[databaseList](o),
+		database:  newCells[Database](o),
+		lists:     newCells[tableList](o),
+		tables:    newCells[*entry](o),
+	}
+	_, v.trees = store.(objectstore.Directories)
+	v.warned.m = make(map[string]bool)
+	return v
+}
+
+// Close ends the loads that run and waits for them; later calls that need one
+// return ErrClosed.
+func (v *View) Close() error {
+	v.databases.close()
+	v.database.close()
+	v.lists.close()
+	v.tables.close()
+	return nil
+}
+
+// Refresh forgets what is cached of a path and all below it; "" is everything.
+// NAME.json stands for NAME.
+func (v *View) Refresh(path string) {
+	comps, _ := split(path)
+	db, name := "", ""
+	if len(comps) > 0 {
+		db = comps[0]
+	}
+	if len(comps) > 1 {
+		name = comps[1]
+	}
+	dbs := same(db)
+	v.databases.drop(func(string) bool { return true })
+	v.database.drop(dbs)
+	v.lists.drop(dbs)
+	tables := same(name)
+	v.tables.drop(func(key string) bool {
+		d, t, _ := strings.Cut(key, "/")
+		return dbs(d) && tables(t)
+	})
+}
+
+// same matches a name, and that whose entry it is; "" matches all.
+func same(name string) func(string) bool {
+	of, isEntry := entryOf(name)
+	return func(s string) bool { return name == "" || s == name || isEntry && s == of }
+}
+
+// Lookup finds what is at a path. Errors: ErrNotExist, [ErrNameTooLong],
+// [*VerdictError] below a table or partition that cannot be read, the store's.
+func (v *View) Lookup(ctx context.Context, path string) (Node, error) {
+	comps, err := split(path)
+	if err != nil {
+		return Node{}, err
+	}
+	switch len(comps) {
+	case 0:
+		return Node{Kind: KindRoot}, nil
+	case 1:
+		return v.lookupDatabase(ctx, comps[0])
+	case 2:
+		return v.lookupTable(ctx, comps[0], comps[1])
+	}
+	b, err := v.below(ctx, comps)
+	if err != nil {
+		return Node{}, err
+	}
+	return v.lookupBelow(ctx, b)
+}
+
+func (v *View) lookupDatabase(ctx context.Context, base string) (Node, error) {
+	d, err := v.getDatabase(ctx, base)
+	if err == nil {
+		return databaseNode(d), nil
+	}
+	name, ok := entryOf(base)
+	if !ok || !errors.Is(err, objectstore.ErrNotExist) {
+		return Node{}, err
+	}
+	if d, err = v.getDatabase(ctx, name); err != nil {
+		return Node{}, err
+	}
+	return entryNode(name, d.Raw, nil), nil
+}
+
+func (v *View) lookupTable(ctx context.Context, db, base string) (Node, error) {
+	if _, err := v.getDatabase(ctx, db); err != nil {
+		return Node{}, err
+	}
+	e, err := v.getTable(ctx, db, base)
+	switch {
+	case err == nil && e.table.Kind != table.View:
+		return e.node(), nil
+	case err != nil && !errors.Is(err, objectstore.ErrNotExist):
+		if ctx.Err() != nil {
+			return Node{}, err
+		}
+		return unloaded(db, base, err).node(), nil
+	}
+	name, ok := entryOf(base)
+	if !ok {
+		return Node{}, notExist(join(db, base))
+	}
+	if e, err = v.getTable(ctx, db, name); err != nil {
+		return Node{}, err
+	}
+	return entryNode(join(db, name), e.raw, e.table), nil
+}
+
+func databaseNode(d Database) Node {
+	return Node{Kind: KindDatabase, Path: d.Name, ModTime: d.Raw.ModTime}
+}
+
+func entryNode(of string, raw Raw, t *table.Table) Node {
+	return Node{
+		Kind: KindEntry, Path: of + entrySuffix, Table: t,
+		Size: raw.Size, ETag: raw.ETag, ModTime: raw.ModTime,
+	}
+}
+
+func (e *entry) node() Node {
+	n := Node{
+		Kind: KindTable, Path: join(e.table.Database, e.table.Name), Table: e.table, ModTime: e.raw.ModTime,
+	}
+	n.Object.Location, n.Object.ModTime = e.place.Location, e.raw.ModTime
+	return n
+}
+
+func (e *entry) id() string { return join(e.table.Database, e.table.Name) }
+
+// verdict returns why nothing below the table can be read, nil if it can.
+func (e *entry) verdict() error {
+	if e.table.Readable {
+		return nil
+	}
+	return &VerdictError{Table: e.id(), Class: e.table.Class, Reason: e.table.Reason}
+}
+
+// unloaded stands for a table whose entry could not be fetched: it fails alone,
+// and is asked for again at the next use.
+func unloaded(db, name string, err error) *entry {
+	class := table.ClassBroken
+	if errors.Is(err, objectstore.ErrPermission) {
+		class = table.ClassDenied
+	}
+	t := table.NewBroken(db, name, class, fmt.Sprintf("the catalog entry cannot be read: %v", err))
+	return &entry{base: t, table: t}
+}
