@@ -1,0 +1,37 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path"
+
+	"github.com/lakefs-mount/lakefs-mount/format"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+)
+
+// CheckObject is Check for a published object that is to be renamed to where
+// files of the given format count: ErrFormat, or the error of reading it.
+func (c *Committer) CheckObject(ctx context.Context, o objectstore.Object, want, as string) error {
+	if want == "" || c.check == CheckOff {
+		return nil
+	}
+	pin, err := objectstore.Pin(ctx, c.store, o)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = pin.Close() }() // read only: nothing to lose
+	err = format.Check(want, path.Base(as), fileReader(func(p []byte, off int64) (int, error) {
+		return pin.ReadAt(ctx, p, off)
+	}), o.Size)
+	if bad := (*format.Error)(nil); !errors.As(err, &bad) {
+		return err
+	}
+	if c.check == CheckWarn {
+		c.log.LogAttrs(ctx, slog.LevelWarn, "renamed although the format check fails",
+			slog.String("key", o.Key), slog.Any("error", err))
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrFormat, err)
+}

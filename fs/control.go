@@ -1,0 +1,267 @@
+package fs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"syscall"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
+)
+
+// controlDir is the .lakefs of a directory. It is found by name only.
+type controlDir struct {
+	gofs.Inode
+	fs  *FS
+	of  *dirNode
+	ino uint64
+}
+
+var (
+	_ gofs.NodeLookuper  = (*controlDir)(nil)
+	_ gofs.NodeReaddirer = (*controlDir)(nil)
+	_ gofs.NodeGetattrer = (*controlDir)(nil)
+	_ gofs.NodeCreater   = (*controlDir)(nil)
+	_ gofs.NodeMkdirer   = (*controlDir)(nil)
+)
+
+func (d *dirNode) control(ctx context.Context, dir string, out *fuse.EntryOut) *gofs.Inode {
+	c := &controlDir{fs: d.fs, of: d, ino: d.fs.names.inode(child(dir, controlName))}
+	d.fs.controlAttributes(&out.Attr, c.ino)
+	out.SetEntryTimeout(d.fs.MetadataTTL)
+	return d.NewInode(ctx, c, gofs.StableAttr{Mode: syscall.S_IFDIR, Ino: c.ino, Gen: 1})
+}
+
+func (f *FS) controlAttributes(a *fuse.Attr, ino uint64) {
+	f.fill(a, ino, 0, f.started)
+	a.Mode, a.Uid, a.Gid = syscall.S_IFDIR|uint32(0o555&f.DirMode), f.UID, f.GID
+}
+
+// Getattr describes a directory that cannot be written.
+func (c *controlDir) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	c.fs.controlAttributes(&out.Attr, c.ino)
+	return 0
+}
+
+// Create and Mkdir are refused: control files are the mount's.
+func (c *controlDir) Create(context.Context, string, uint32, uint32, *fuse.EntryOut) (*gofs.Inode, gofs.FileHandle, uint32, syscall.Errno) {
+	return nil, nil, 0, toErrno(errControl)
+}
+
+// Mkdir is refused, as Create is.
+func (c *controlDir) Mkdir(context.Context, string, uint32, *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+	return nil, toErrno(errControl)
+}
+
+// contents makes the control files of dir by name. ErrNotExist: no such file here.
+func (c *controlDir) content(ctx context.Context, dir, base string) ([]byte, error) {
+	switch base {
+	case "entry.json":
+		data, _, err := c.fs.View.EntryJSON(ctx, dir)
+		return data, err
+	case "status.json":
+		return c.fs.statusJSON(ctx, dir)
+	}
+	if dir != "" {
+		return nil, objectstore.ErrNotExist
+	}
+	switch base {
+	case "version":
+		return []byte(c.fs.Version + "\n"), nil
+	case "stats":
+		var b bytes.Buffer
+		err := c.fs.writeStats(&b)
+		return b.Bytes(), err
+	}
+	return nil, objectstore.ErrNotExist
+}
+
+// Lookup makes a control file's content, of exact size.
+func (c *controlDir) Lookup(ctx context.Context, base string, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+	dir, err := c.of.path()
+	if err != nil {
+		return nil, toErrno(err)
+	}
+	path := child(child(dir, controlName), base)
+	switch {
+	case base == "staged":
+		s := &stagedDir{fs: c.fs, of: c.of, ino: c.fs.names.inode(path)}
+		c.fs.controlAttributes(&out.Attr, s.ino)
+		return c.NewInode(ctx, s, gofs.StableAttr{Mode: syscall.S_IFDIR, Ino: s.ino, Gen: 1}), 0
+	case base == "ctl" && dir == "":
+		n := &ctlNode{fs: c.fs, ino: c.fs.names.inode(path)}
+		n.attributes(&out.Attr)
+		return c.NewInode(ctx, n, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: n.ino, Gen: 1}), 0
+	}
+	work, cancel := c.fs.background()
+	defer cancel()
+	data, err := c.content(work, dir, base)
+	if err != nil {
+		return nil, c.fs.fail("control", path, err)
+	}
+	return c.fs.contentInode(ctx, c.EmbeddedInode(), path, data, out), 0
+}
+
+// Readdir lists what Lookup finds.
+func (c *controlDir) Readdir(context.Context) (gofs.DirStream, syscall.Errno) {
+	dir, err := c.of.path()
+	if err != nil {
+		return nil, toErrno(err)
+	}
+	names := []string{"status.json"}
+	work, cancel := c.fs.background()
+	defer cancel()
+	if _, err := c.content(work, dir, "entry.json"); err == nil {
+		names = append(names, "entry.json")
+	}
+	if dir == "" {
+		names = append(names, "ctl", "stats", "version")
+	}
+	list := []fuse.DirEntry{{Name: "staged", Mode: syscall.S_IFDIR, Ino: c.fs.names.inode(child(child(dir, controlName), "staged"))}}
+	for _, n := range names {
+		list = append(list, fuse.DirEntry{Name: n, Mode: syscall.S_IFREG, Ino: c.fs.names.inode(child(child(dir, controlName), n))})
+	}
+	return gofs.NewListDirStream(list), 0
+}
+
+// stagedDir is .lakefs/staged: the unpublished files of one directory.
+type stagedDir struct {
+	gofs.Inode
+	fs  *FS
+	of  *dirNode
+	ino uint64
+}
+
+var (
+	_ gofs.NodeLookuper  = (*stagedDir)(nil)
+	_ gofs.NodeReaddirer = (*stagedDir)(nil)
+	_ gofs.NodeGetattrer = (*stagedDir)(nil)
+	_ gofs.NodeUnlinker  = (*stagedDir)(nil)
+)
+
+// stagedName is how an unpublished file is shown: its name, and eight digits of
+// its write id.
+func stagedName(r staging.Record) string {
+	_, base := parent(r.Path)
+	return base + "~" + r.ID[:min(8, len(r.ID))]
+}
+
+// files calls f with each unpublished file of the directory.
+func (s *stagedDir) find(base string) *staging.File {
+	dir, err := s.of.path()
+	if err != nil {
+		return nil
+	}
+	for _, w := range s.fs.Area.Files() {
+		if r := w.Record(); w.Dirty() && inDirectory(r.Path, dir) && stagedName(r) == base {
+			return w
+		}
+	}
+	return nil
+}
+
+// Getattr describes a directory that cannot be written.
+func (s *stagedDir) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	s.fs.controlAttributes(&out.Attr, s.ino)
+	return 0
+}
+
+// Lookup finds an unpublished file by its shown name.
+func (s *stagedDir) Lookup(ctx context.Context, base string, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+	w := s.find(base)
+	if w == nil {
+		return nil, toErrno(objectstore.ErrNotExist)
+	}
+	dir, _ := s.of.path()
+	return s.of.stagedView(ctx, child(child(dir, controlName+"/staged"), base), w, out), 0
+}
+
+// Readdir lists the unpublished files.
+func (s *stagedDir) Readdir(context.Context) (gofs.DirStream, syscall.Errno) {
+	dir, err := s.of.path()
+	if err != nil {
+		return nil, toErrno(err)
+	}
+	var list []fuse.DirEntry
+	for _, w := range s.fs.Area.Files() {
+		r := w.Record()
+		if !w.Dirty() || !inDirectory(r.Path, dir) {
+			continue
+		}
+		name := stagedName(r)
+		list = append(list, fuse.DirEntry{Name: name, Mode: syscall.S_IFREG, Ino: s.fs.names.inode(child(child(dir, controlName+"/staged"), name))})
+	}
+	return gofs.NewListDirStream(list), 0
+}
+
+// Unlink discards a kept file whose writer is gone.
+func (s *stagedDir) Unlink(_ context.Context, base string) syscall.Errno {
+	w := s.find(base)
+	if w == nil {
+		return toErrno(objectstore.ErrNotExist)
+	}
+	if s.fs.ReadOnly {
+		return toErrno(errReadOnly)
+	}
+	ctx, cancel := s.fs.background()
+	defer cancel()
+	return s.fs.fail("unlink", s.fs.shown(w), s.fs.discard(ctx, w))
+}
+
+// stagedViewNode shows an unpublished file's bytes under another name.
+type stagedViewNode struct {
+	gofs.Inode
+	fs   *FS
+	ino  uint64
+	file *staging.File
+}
+
+var (
+	_ gofs.NodeGetattrer   = (*stagedViewNode)(nil)
+	_ gofs.NodeOpener      = (*stagedViewNode)(nil)
+	_ gofs.NodeReader      = (*stagedViewNode)(nil)
+	_ gofs.NodeGetxattrer  = (*stagedViewNode)(nil)
+	_ gofs.NodeListxattrer = (*stagedViewNode)(nil)
+)
+
+func (d *dirNode) stagedView(ctx context.Context, path string, w *staging.File, out *fuse.EntryOut) *gofs.Inode {
+	v := &stagedViewNode{fs: d.fs, ino: d.fs.names.inode(path), file: w}
+	out.SetEntryTimeout(0)
+	out.SetAttrTimeout(0)
+	v.attributes(&out.Attr)
+	return d.NewInode(ctx, v, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: v.ino, Gen: generation(w.ID())})
+}
+
+func (v *stagedViewNode) attributes(a *fuse.Attr) {
+	r := v.file.Record()
+	v.fs.fill(a, v.ino, v.file.Size(), r.Changed)
+	a.Mode, a.Uid, a.Gid = syscall.S_IFREG|r.Mode&0o444, r.UID, r.GID
+}
+
+// Getattr shows the size so far.
+func (v *stagedViewNode) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	v.attributes(&out.Attr)
+	return 0
+}
+
+// Open reads past the page cache: the bytes may still grow.
+func (v *stagedViewNode) Open(_ context.Context, flags uint32) (gofs.FileHandle, uint32, syscall.Errno) {
+	if flags&syscall.O_ACCMODE != syscall.O_RDONLY {
+		return nil, 0, toErrno(errControl)
+	}
+	return &contentHandle{}, fuse.FOPEN_DIRECT_IO, 0
+}
+
+// Read reads the spool.
+func (v *stagedViewNode) Read(_ context.Context, _ gofs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	n, err := v.file.ReadAt(context.Background(), dest, off)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, v.fs.fail("read", v.fs.shown(v.file), err)
+	}
+	return fuse.ReadResultData(dest[:n]), 0
+}

@@ -1,0 +1,178 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"time"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/lakefs-mount/lakefs-mount/attr"
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
+)
+
+var (
+	_ gofs.NodeCreater   = (*dirNode)(nil)
+	_ gofs.NodeMkdirer   = (*dirNode)(nil)
+	_ gofs.NodeMknoder   = (*dirNode)(nil)
+	_ gofs.NodeSymlinker = (*dirNode)(nil)
+	_ gofs.NodeLinker    = (*dirNode)(nil)
+)
+
+// Create begins a new file. Where the name exists by now, the kernel is sent to
+// look it up again, and opens what is there.
+func (d *dirNode) Create(ctx context.Context, base string, flags, mode uint32, out *fuse.EntryOut) (*gofs.Inode, gofs.FileHandle, uint32, syscall.Errno) {
+	dir, err := d.path()
+	if err != nil {
+		return nil, nil, 0, toErrno(err)
+	}
+	path := child(dir, base)
+	work, cancel := d.fs.background()
+	defer cancel()
+	t, err := d.fs.vacant(work, path, thread(ctx), flags&syscall.O_EXCL != 0)
+	if err != nil {
+		return nil, nil, 0, d.fs.fail("create", path, err)
+	}
+	w := newWrite(path, t)
+	w.Cond = objectstore.Cond{IfNoneMatch: true}
+	w.Append = flags&syscall.O_APPEND != 0
+	uid, gid := d.fs.caller(ctx)
+	w.Attributes = staging.Attributes{Mode: mode & 0o7777, UID: uid, GID: gid, MTime: time.Now()}
+	s, err := d.fs.stage(work, w, true)
+	if err != nil {
+		return nil, nil, 0, d.fs.fail("create", path, err)
+	}
+	h, err := s.open(ctx, flags)
+	if err != nil {
+		return nil, nil, 0, toErrno(err)
+	}
+	s.entry(out)
+	return s.EmbeddedInode(), h, fuse.FOPEN_KEEP_CACHE, 0
+}
+
+// vacant returns the target of a new file at path. A name that is taken is
+// ErrExist for O_EXCL, else errSuperseded.
+func (f *FS) vacant(ctx context.Context, path string, tid uint32, exclusive bool) (catalogview.Target, error) {
+	taken := errSuperseded
+	if exclusive {
+		taken = objectstore.ErrExist
+	}
+	if _, base := parent(path); base == controlName {
+		return catalogview.Target{}, errControl
+	}
+	if s, _, _ := f.names.stagedAt(path, tid); s != nil {
+		return catalogview.Target{}, taken
+	}
+	if err := f.mayCreate(); err != nil {
+		return catalogview.Target{}, err
+	}
+	t, err := f.View.Resolve(ctx, path)
+	if err != nil {
+		return t, err
+	}
+	_, err = f.View.Lookup(ctx, path)
+	switch {
+	case err == nil:
+		return t, taken
+	case errors.Is(err, objectstore.ErrNotExist):
+		return t, nil
+	}
+	return t, err
+}
+
+// Mkdir makes a directory below a table.
+func (d *dirNode) Mkdir(ctx context.Context, base string, mode uint32, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+	dir, err := d.path()
+	if err != nil {
+		return nil, toErrno(err)
+	}
+	path := child(dir, base)
+	work, cancel := d.fs.background()
+	defer cancel()
+	n, err := d.fs.makeDirectory(work, path, mode, ctx)
+	if err != nil {
+		return nil, d.fs.fail("mkdir", path, err)
+	}
+	return d.fs.inode(ctx, d, n, false, out)
+}
+
+func (f *FS) makeDirectory(work context.Context, path string, mode uint32, request context.Context) (catalogview.Node, error) {
+	var none catalogview.Node
+	_, base := parent(path)
+	if base == controlName {
+		return none, objectstore.ErrExist
+	}
+	if _, err := f.View.Lookup(work, path); err == nil {
+		return none, objectstore.ErrExist
+	}
+	if s, _, _ := f.names.stagedAt(path, 0); s != nil {
+		return none, objectstore.ErrExist
+	}
+	if err := f.mayCreate(); err != nil {
+		return none, err
+	}
+	t, err := f.View.ResolveDirectory(work, path)
+	if err != nil {
+		return none, err
+	}
+	dirs, ok := f.Store.(objectstore.Directories)
+	if !ok {
+		return none, errUnsupported
+	}
+	if err := f.makeWithParents(work, dirs, t); err != nil {
+		return none, err
+	}
+	uid, gid := f.caller(request)
+	mode &= 0o7777
+	f.Attr.Set(attrKey(t.Directory()), "", attr.Attributes{Mode: &mode, UID: &uid, GID: &gid, Made: true})
+	return f.View.Lookup(work, path)
+}
+
+// makeWithParents makes t's directory. A table whose location is not there yet
+// is an empty table: its own directories are made on the way.
+func (f *FS) makeWithParents(ctx context.Context, dirs objectstore.Directories, t catalogview.Target) error {
+	err := dirs.MakeDirectory(ctx, t.Directory())
+	if !errors.Is(err, objectstore.ErrNotExist) {
+		return err
+	}
+	for i, c := range t.Prefix.Key {
+		if c != '/' {
+			continue
+		}
+		step := objectstore.Location{Bucket: t.Prefix.Bucket, Key: t.Prefix.Key[:i+1]}
+		if err := dirs.MakeDirectory(ctx, step); err != nil && !errors.Is(err, objectstore.ErrExist) {
+			return err
+		}
+	}
+	return dirs.MakeDirectory(ctx, t.Directory())
+}
+
+// Mknod makes regular files for programs that use it to; nothing else.
+func (d *dirNode) Mknod(context.Context, string, uint32, uint32, *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+	return nil, toErrno(errControl)
+}
+
+// Symlink is refused: an object store has none.
+func (d *dirNode) Symlink(context.Context, string, string, *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+	return nil, toErrno(errControl)
+}
+
+// Link is refused: an object has one name.
+func (d *dirNode) Link(context.Context, gofs.InodeEmbedder, string, *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+	return nil, toErrno(errControl)
+}
+
+// madeAttributes are what is remembered of a file that this mount published.
+func madeAttributes(a staging.Attributes) attr.Attributes {
+	mode, uid, gid := a.Mode&0o7777, a.UID, a.GID
+	kept := attr.Attributes{Mode: &mode, UID: &uid, GID: &gid, Made: true}
+	if a.MTimeSet {
+		t := a.MTime
+		kept.MTime = &t
+	}
+	return kept
+}

@@ -1,0 +1,189 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"syscall"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
+)
+
+// errCommand: a line of ctl that means nothing.
+var errCommand = fmt.Errorf("unknown command: %w", errInvalid)
+
+// ctlNode is .lakefs/ctl: write-only, a line a command, the error of the
+// command is the error of the write.
+type ctlNode struct {
+	gofs.Inode
+	fs  *FS
+	ino uint64
+}
+
+var (
+	_ gofs.NodeGetattrer = (*ctlNode)(nil)
+	_ gofs.NodeSetattrer = (*ctlNode)(nil)
+	_ gofs.NodeOpener    = (*ctlNode)(nil)
+	_ gofs.NodeWriter    = (*ctlNode)(nil)
+	_ gofs.NodeFsyncer   = (*ctlNode)(nil)
+)
+
+func (n *ctlNode) attributes(a *fuse.Attr) {
+	n.fs.fill(a, n.ino, 0, n.fs.started)
+	a.Mode, a.Uid, a.Gid = syscall.S_IFREG|0o200, n.fs.UID, n.fs.GID
+}
+
+// Getattr describes a write-only file.
+func (n *ctlNode) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	n.attributes(&out.Attr)
+	return 0
+}
+
+// Setattr takes the truncation that a shell's redirection does.
+func (n *ctlNode) Setattr(_ context.Context, _ gofs.FileHandle, _ *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+	n.attributes(&out.Attr)
+	return 0
+}
+
+// Open bypasses the page cache: each write is a command.
+func (n *ctlNode) Open(_ context.Context, flags uint32) (gofs.FileHandle, uint32, syscall.Errno) {
+	if flags&syscall.O_ACCMODE == syscall.O_RDONLY {
+		return nil, 0, toErrno(objectstore.ErrPermission)
+	}
+	return &contentHandle{}, fuse.FOPEN_DIRECT_IO, 0
+}
+
+// Fsync has nothing to do: a command has run when its write returns.
+func (n *ctlNode) Fsync(context.Context, gofs.FileHandle, uint32) syscall.Errno { return 0 }
+
+// Write runs the commands.
+func (n *ctlNode) Write(_ context.Context, _ gofs.FileHandle, data []byte, _ int64) (uint32, syscall.Errno) {
+	ctx, cancel := n.fs.background()
+	defer cancel()
+	for line := range strings.SplitSeq(string(data), "\n") {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		if err := n.fs.command(ctx, line); err != nil {
+			n.fs.Log.Error("command failed", slog.String("command", line), slog.Any("error", err))
+			return 0, toErrno(err)
+		}
+	}
+	return uint32(len(data)), 0
+}
+
+// command runs one line of ctl.
+func (f *FS) command(ctx context.Context, line string) error {
+	verb, rest, _ := strings.Cut(strings.TrimLeft(line, " "), " ")
+	switch verb {
+	case "refresh":
+		f.Refresh(strings.Trim(rest, "/"))
+		return nil
+	case "drain":
+		if left := f.Drain(ctx); len(left) > 0 {
+			f.draining.Store(false)
+			return fmt.Errorf("%d files are not published: %w", len(left), errBusy)
+		}
+		return nil
+	case "recover":
+		what, id, _ := strings.Cut(rest, " ")
+		return f.recover(ctx, what, strings.TrimSpace(id))
+	}
+	return fmt.Errorf("%q: %w", verb, errCommand)
+}
+
+// Refresh drops what is cached of the catalog and of names below path, the
+// kernel's part included. It may be called at any time.
+func (f *FS) Refresh(path string) {
+	f.View.Refresh(path)
+	f.dropDentries(path)
+}
+
+// recover finishes a kept write by hand.
+func (f *FS) recover(ctx context.Context, what, id string) error {
+	w, ok := f.Area.Find(id)
+	if !ok {
+		return fmt.Errorf("write %q: %w", id, objectstore.ErrNotExist)
+	}
+	if f.ReadOnly {
+		return errReadOnly
+	}
+	if f.open(id) {
+		return fmt.Errorf("write %q: %w", id, errBusy)
+	}
+	switch what {
+	case "publish":
+		return f.publishKept(ctx, w)
+	case "abort":
+		return f.discard(ctx, w)
+	}
+	return fmt.Errorf("recover %q: %w", what, errCommand)
+}
+
+// publishKept publishes a kept write under its name.
+func (f *FS) publishKept(ctx context.Context, w *staging.File) error {
+	r := w.Record()
+	if err := f.Committer.Publish(ctx, r.ID); err != nil {
+		return err
+	}
+	f.forgetKept(r.ID)
+	if n, err := f.View.Lookup(ctx, r.Path); err == nil {
+		f.remember(n.Object, r.Attributes)
+	}
+	f.Refresh(r.Path)
+	return nil
+}
+
+// discard drops a kept write whose writer is gone.
+func (f *FS) discard(ctx context.Context, w *staging.File) error {
+	if f.open(w.ID()) {
+		return errBusy
+	}
+	f.forgetKept(w.ID())
+	err := f.Committer.Abort(ctx, w.ID())
+	if errors.Is(err, objectstore.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// open reports whether a program has the write open.
+func (f *FS) open(id string) bool {
+	s := f.names.writerOf(id)
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.handles > 0
+}
+
+// forgetKept takes the name from a kept write that is being finished by hand.
+func (f *FS) forgetKept(id string) {
+	s := f.names.writerOf(id)
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	was := s.ended
+	s.ended = true
+	s.mu.Unlock()
+	if was {
+		return
+	}
+	f.names.dropWriter(s)
+	s.file.Release()
+	f.names.release(s.name)
+}
+
+// shown is the path of a write in the mount.
+func (f *FS) shown(w *staging.File) string { return w.Record().Path }
+
+func attrPath(path string) slog.Attr { return slog.String("path", path) }
+func attrWrite(id string) slog.Attr  { return slog.String("write_id", id) }

@@ -1,0 +1,255 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"time"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/lakefs-mount/lakefs-mount/attr"
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+)
+
+// controlName opens by name in every directory and is never listed.
+const controlName = ".lakefs"
+
+// dirNode is a directory: the root, a database, a table, a partition or below.
+type dirNode struct {
+	gofs.Inode
+	held
+	fs *FS
+}
+
+var (
+	_ gofs.NodeLookuper      = (*dirNode)(nil)
+	_ gofs.NodeGetattrer     = (*dirNode)(nil)
+	_ gofs.NodeSetattrer     = (*dirNode)(nil)
+	_ gofs.NodeStatfser      = (*dirNode)(nil)
+	_ gofs.NodeGetxattrer    = (*dirNode)(nil)
+	_ gofs.NodeListxattrer   = (*dirNode)(nil)
+	_ gofs.NodeSetxattrer    = (*dirNode)(nil)
+	_ gofs.NodeRemovexattrer = (*dirNode)(nil)
+	_ gofs.NodeOnForgetter   = (*dirNode)(nil)
+)
+
+// path returns the directory's path, or ErrNotExist once it is gone.
+func (d *dirNode) path() (string, error) {
+	p, ok := d.fs.names.pathOf(d.name)
+	if !ok {
+		return "", objectstore.ErrNotExist
+	}
+	return p, nil
+}
+
+// OnForget gives the name back when the kernel has forgotten the node.
+func (d *dirNode) OnForget() { d.fs.names.forget(&d.held) }
+
+// Lookup finds a name: the control directory, an unpublished file, or what the
+// view has there.
+func (d *dirNode) Lookup(ctx context.Context, base string, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+	dir, err := d.path()
+	if err != nil {
+		return nil, toErrno(err)
+	}
+	if base == controlName {
+		return d.control(ctx, dir, out), 0
+	}
+	path, tid := child(dir, base), thread(ctx)
+	s, turned, busy := d.fs.names.stagedAt(path, tid)
+	if s != nil {
+		s.entry(out)
+		return s.EmbeddedInode(), 0
+	}
+	work, cancel := d.fs.background()
+	defer cancel()
+	var n catalogview.Node
+	if turned {
+		n, err = d.fs.lookupPinned(work, path, tid)
+	} else {
+		n, err = d.fs.View.Lookup(work, path)
+	}
+	if errors.Is(err, objectstore.ErrNotExist) {
+		if in := d.stagingName(ctx, dir, base, out); in != nil {
+			return in, 0
+		}
+	}
+	if err != nil {
+		return nil, d.absent(path, err, out)
+	}
+	return d.fs.inode(ctx, d, n, busy, out)
+}
+
+// absent answers a look-up that found nothing. Only a certain absence may be
+// remembered by the kernel; a failure never.
+func (d *dirNode) absent(path string, err error, out *fuse.EntryOut) syscall.Errno {
+	e := d.fs.fail("lookup", path, err)
+	if e == syscall.ENOENT && d.fs.NegativeTTL > 0 {
+		out.SetEntryTimeout(d.fs.NegativeTTL)
+	}
+	return e
+}
+
+// inode returns the node for n, which lies in d, and fills out. busy forbids
+// the kernel to keep the answer: a writer may change it at any moment.
+func (f *FS) inode(ctx context.Context, d *dirNode, n catalogview.Node, busy bool, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+	ttl := f.MetadataTTL
+	if busy {
+		ttl = 0
+	}
+	out.SetEntryTimeout(ttl)
+	out.SetAttrTimeout(ttl)
+	switch n.Kind {
+	case catalogview.KindEntry:
+		return f.entryInode(ctx, d, n, out)
+	case catalogview.KindObject:
+		return f.objectInode(ctx, d, n, out), 0
+	}
+	nm := f.names.acquire(n.Path)
+	defer f.names.release(nm)
+	c := &dirNode{fs: f, held: held{name: nm}}
+	f.dirAttributes(&out.Attr, nm.ino, n)
+	in := d.NewInode(ctx, c, gofs.StableAttr{Mode: syscall.S_IFDIR, Ino: nm.ino, Gen: 1})
+	if living, ok := in.Operations().(*dirNode); ok {
+		f.names.hold(&living.held)
+	}
+	return in, 0
+}
+
+// objectInode returns the node of n's version.
+func (f *FS) objectInode(ctx context.Context, d *dirNode, n catalogview.Node, out *fuse.EntryOut) *gofs.Inode {
+	nm := f.names.acquire(n.Path)
+	defer f.names.release(nm)
+	o := &objectNode{fs: f, lockable: lockable{locks: f.locks, held: held{name: nm}}, object: n.Object, insertOnly: insertOnly(n)}
+	o.attributes(&out.Attr)
+	in := d.NewInode(ctx, o, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: nm.ino, Gen: generation(n.Object.ETag)})
+	if living, ok := in.Operations().(*objectNode); ok {
+		f.names.hold(&living.held)
+	}
+	return in
+}
+
+// dirAttributes fills a directory's attributes.
+func (f *FS) dirAttributes(a *fuse.Attr, ino uint64, n catalogview.Node) {
+	f.fill(a, ino, 0, n.ModTime)
+	a.Mode = syscall.S_IFDIR
+	f.overlay(a, n.Location(), "", f.DirMode)
+}
+
+// Getattr looks the directory up again: it may be gone.
+func (d *dirNode) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	path, err := d.path()
+	if err != nil {
+		return toErrno(err)
+	}
+	ctx, cancel := d.fs.background()
+	defer cancel()
+	n, err := d.fs.View.Lookup(ctx, path)
+	if err != nil {
+		return d.fs.fail("stat", path, err)
+	}
+	out.SetTimeout(d.fs.MetadataTTL)
+	d.fs.dirAttributes(&out.Attr, d.name.ino, n)
+	return 0
+}
+
+// Setattr keeps mode, owner and time of a directory of a table in the mount.
+func (d *dirNode) Setattr(_ context.Context, _ gofs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+	path, err := d.path()
+	if err != nil {
+		return toErrno(err)
+	}
+	ctx, cancel := d.fs.background()
+	defer cancel()
+	n, err := d.fs.View.Lookup(ctx, path)
+	if err != nil {
+		return d.fs.fail("setattr", path, err)
+	}
+	if n.Table == nil {
+		return toErrno(errFixedDirectory)
+	}
+	if err := d.fs.mayCreate(); err != nil {
+		return d.fs.fail("setattr", path, err)
+	}
+	d.fs.keepAttributes(n.Location(), "", in)
+	out.SetTimeout(d.fs.MetadataTTL)
+	d.fs.dirAttributes(&out.Attr, d.name.ino, n)
+	return 0
+}
+
+// keepAttributes remembers what in sets, over what is remembered already.
+func (f *FS) keepAttributes(loc objectstore.Location, etag string, in *fuse.SetAttrIn) {
+	a, _ := f.Attr.Get(attrKey(loc), etag)
+	merge(&a, in)
+	f.Attr.Set(attrKey(loc), etag, a)
+}
+
+func merge(a *attr.Attributes, in *fuse.SetAttrIn) {
+	if m, ok := in.GetMode(); ok {
+		m &= 0o7777
+		a.Mode = &m
+	}
+	if u, ok := in.GetUID(); ok {
+		a.UID = &u
+	}
+	if g, ok := in.GetGID(); ok {
+		a.GID = &g
+	}
+	if t, ok := in.GetMTime(); ok {
+		a.MTime = &t
+	}
+}
+
+// Statfs shows a large size: a lake has no end that a program should plan by.
+func (d *dirNode) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
+	const blocks = 1 << 38 // of 4 KiB: 1 PiB
+	out.Bsize, out.Frsize = 4096, 4096
+	out.Blocks, out.Bfree, out.Bavail = blocks, blocks, blocks
+	out.Files, out.Ffree = 1<<40, 1<<40
+	out.NameLen = 255
+	return 0
+}
+
+// stagingName finds what staged files look like under their staging name:
+// _temporary in their directory, and .tmp.<write id> in it.
+func (d *dirNode) stagingName(ctx context.Context, dir, base string, out *fuse.EntryOut) *gofs.Inode {
+	if base == "_temporary" && d.fs.stagedIn(dir) {
+		n := catalogview.Node{Kind: catalogview.KindDirectory, Path: child(dir, base), ModTime: time.Now()}
+		in, _ := d.fs.inode(ctx, d, n, true, out)
+		return in
+	}
+	above, last := parent(dir)
+	id, ok := strings.CutPrefix(base, ".tmp.")
+	if !ok || last != "_temporary" {
+		return nil
+	}
+	w, ok := d.fs.Area.Find(id)
+	if !ok || !inDirectory(w.Record().Path, above) {
+		return nil
+	}
+	return d.stagedView(ctx, child(dir, base), w, out)
+}
+
+// stagedIn reports whether an unpublished file belongs into dir.
+func (f *FS) stagedIn(dir string) bool {
+	for _, w := range f.Area.Files() {
+		if w.Dirty() && inDirectory(w.Record().Path, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+func inDirectory(path, dir string) bool {
+	d, _ := parent(path)
+	return d == dir
+}
+
+// insertOnly reports rule 22: a format table's files are never changed.
+func insertOnly(n catalogview.Node) bool {
+	return n.Table != nil && n.Table.Kind == "format-table"
+}

@@ -1,0 +1,129 @@
+package fs
+
+import (
+	"context"
+	"strings"
+	"syscall"
+	"time"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
+)
+
+// entryNode is NAME.json, one version of a catalog entry. Its bytes are fetched
+// at open, whole, so that no reader sees two versions.
+type entryNode struct {
+	gofs.Inode
+	fs   *FS
+	ino  uint64
+	node catalogview.Node
+}
+
+var (
+	_ gofs.NodeGetattrer  = (*entryNode)(nil)
+	_ gofs.NodeSetattrer  = (*entryNode)(nil)
+	_ gofs.NodeOpener     = (*entryNode)(nil)
+	_ gofs.NodeSetxattrer = (*entryNode)(nil)
+)
+
+func (f *FS) entryInode(ctx context.Context, d *dirNode, n catalogview.Node, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+	e := &entryNode{fs: f, ino: f.names.inode(n.Path), node: n}
+	e.attributes(&out.Attr)
+	return d.NewInode(ctx, e, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: e.ino, Gen: generation(n.ETag)}), 0
+}
+
+func (e *entryNode) attributes(a *fuse.Attr) {
+	e.fs.fill(a, e.ino, e.node.Size, e.node.ModTime)
+	a.Mode = syscall.S_IFREG | uint32(e.fs.FileMode&0o444&^e.fs.Umask)
+	a.Uid, a.Gid = e.fs.UID, e.fs.GID
+}
+
+// Getattr costs no request: the node is a version.
+func (e *entryNode) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	out.SetTimeout(e.fs.MetadataTTL)
+	e.attributes(&out.Attr)
+	return 0
+}
+
+// Setattr is refused: entries are the catalog's.
+func (e *entryNode) Setattr(context.Context, gofs.FileHandle, *fuse.SetAttrIn, *fuse.AttrOut) syscall.Errno {
+	return toErrno(errEntryWrite)
+}
+
+// Open fetches the entry. A newer version than the node's is for the kernel to
+// look up again.
+func (e *entryNode) Open(_ context.Context, flags uint32) (gofs.FileHandle, uint32, syscall.Errno) {
+	if flags&syscall.O_ACCMODE != syscall.O_RDONLY {
+		return nil, 0, toErrno(errEntryWrite)
+	}
+	ctx, cancel := e.fs.background()
+	defer cancel()
+	data, n, err := e.fs.View.EntryJSON(ctx, strings.TrimSuffix(e.node.Path, ".json"))
+	if err != nil {
+		return nil, 0, e.fs.fail("open", e.node.Path, err)
+	}
+	if n.ETag != e.node.ETag {
+		e.fs.View.Refresh(e.node.Path)
+		return nil, 0, toErrno(errSuperseded)
+	}
+	return &contentHandle{data: data}, fuse.FOPEN_KEEP_CACHE, 0
+}
+
+// contentHandle is an open file whose bytes are at hand.
+type contentHandle struct{ data []byte }
+
+var _ gofs.FileReader = (*contentHandle)(nil)
+
+// Read copies from the bytes.
+func (h *contentHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	if off >= int64(len(h.data)) {
+		return fuse.ReadResultData(nil), 0
+	}
+	return fuse.ReadResultData(h.data[off:min(off+int64(len(dest)), int64(len(h.data)))]), 0
+}
+
+// contentNode is a control file: bytes made at the look-up, one node a content.
+type contentNode struct {
+	gofs.Inode
+	fs   *FS
+	ino  uint64
+	data []byte
+	made time.Time
+}
+
+var (
+	_ gofs.NodeGetattrer = (*contentNode)(nil)
+	_ gofs.NodeOpener    = (*contentNode)(nil)
+)
+
+func (f *FS) contentInode(ctx context.Context, d *gofs.Inode, path string, data []byte, out *fuse.EntryOut) *gofs.Inode {
+	c := &contentNode{fs: f, ino: f.names.inode(path), data: data, made: time.Now()}
+	out.SetEntryTimeout(0)
+	out.SetAttrTimeout(0)
+	in := d.NewInode(ctx, c, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: c.ino, Gen: generation(string(data))})
+	if living, ok := in.Operations().(*contentNode); ok {
+		living.attributes(&out.Attr)
+	}
+	return in
+}
+
+func (c *contentNode) attributes(a *fuse.Attr) {
+	c.fs.fill(a, c.ino, int64(len(c.data)), c.made)
+	a.Mode, a.Uid, a.Gid = syscall.S_IFREG|uint32(0o444&c.fs.FileMode&^c.fs.Umask), c.fs.UID, c.fs.GID
+}
+
+// Getattr tells the exact size of what a read returns.
+func (c *contentNode) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	c.attributes(&out.Attr)
+	return 0
+}
+
+// Open serves the bytes.
+func (c *contentNode) Open(_ context.Context, flags uint32) (gofs.FileHandle, uint32, syscall.Errno) {
+	if flags&syscall.O_ACCMODE != syscall.O_RDONLY {
+		return nil, 0, toErrno(errControl)
+	}
+	return &contentHandle{data: c.data}, fuse.FOPEN_KEEP_CACHE, 0
+}

@@ -1,0 +1,126 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"syscall"
+
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
+	"github.com/lakefs-mount/lakefs-mount/commit"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/table"
+)
+
+type errno = syscall.Errno
+
+// Errors that begin in this package.
+var (
+	errInterrupted    = errors.New("interrupted")
+	errWouldBlock     = errors.New("lock is held by another")
+	errReadOnly       = errors.New("the mount is read-only")
+	errWriteLevel     = errors.New("not allowed by --write")
+	errDraining       = errors.New("the mount is being taken down")
+	errEntryWrite     = errors.New("catalog entries are not writable here")
+	errControl        = errors.New("control files cannot be changed")
+	errFixedDirectory = errors.New("databases and tables are made in the catalog")
+	errIsDirectory    = errors.New("is a directory")
+	errNotDirectory   = errors.New("not a directory")
+	errPartitionMove  = errors.New("a partition directory does not move as one")
+	errSuperseded     = errors.New("superseded by another version")
+	errBusy           = errors.New("its writer lives")
+	errUnsupported    = errors.New("not supported")
+	errInvalid        = errors.New("invalid argument")
+	errNoAttribute    = errors.New("no such attribute")
+	errRange          = errors.New("buffer too small")
+	errNoData         = errors.New("no data past this offset")
+	errBadHandle      = errors.New("descriptor is not open for that")
+)
+
+// errnos is the one table of what a program sees (tree.md, "Errors a user
+// sees"). The first match counts; what is not in it is EIO.
+var errnos = []struct { //nolint:gochecknoglobals // a constant table
+	err   error
+	errno syscall.Errno
+}{
+	{commit.ErrFormat, syscall.EBADMSG},
+	{table.ErrName, syscall.EINVAL},
+	{table.ErrValue, syscall.EINVAL},
+	{table.ErrEqual, syscall.EEXIST},
+	{table.ErrMetadata, syscall.EROFS},
+	{table.ErrInsertOnly, syscall.EROFS},
+	{catalogview.ErrNameTooLong, syscall.ENAMETOOLONG},
+	{catalogview.ErrLevel, syscall.EPERM},
+	{objectstore.ErrNoSpace, syscall.ENOSPC},
+	{objectstore.ErrChanged, syscall.ESTALE},
+	{objectstore.ErrNotEmpty, syscall.ENOTEMPTY},
+	{objectstore.ErrCrossDevice, syscall.EXDEV},
+	{objectstore.ErrDirectory, syscall.EISDIR},
+	{objectstore.ErrName, syscall.EINVAL},
+	{objectstore.ErrExist, syscall.EEXIST},
+	{objectstore.ErrNotExist, syscall.ENOENT},
+	{objectstore.ErrPermission, syscall.EACCES},
+	{errInterrupted, syscall.EINTR},
+	{errWouldBlock, syscall.EAGAIN},
+	{errReadOnly, syscall.EROFS},
+	{errWriteLevel, syscall.EPERM},
+	{errDraining, syscall.ESHUTDOWN},
+	{errEntryWrite, syscall.EACCES},
+	{errControl, syscall.EPERM},
+	{errFixedDirectory, syscall.EPERM},
+	{errIsDirectory, syscall.EISDIR},
+	{errNotDirectory, syscall.ENOTDIR},
+	{errPartitionMove, syscall.EXDEV},
+	{errSuperseded, syscall.ESTALE},
+	{errBusy, syscall.EBUSY},
+	{errUnsupported, syscall.ENOTSUP},
+	{errInvalid, syscall.EINVAL},
+	{errNoAttribute, syscall.ENODATA},
+	{errRange, syscall.ERANGE},
+	{errNoData, syscall.ENXIO},
+	{errBadHandle, syscall.EBADF},
+	{context.DeadlineExceeded, syscall.EIO},
+}
+
+// verdictErrno maps the class of a table's verdict.
+func verdictErrno(c table.Class) syscall.Errno {
+	switch c {
+	case table.ClassReadOnly:
+		return syscall.EROFS
+	case table.ClassDenied:
+		return syscall.EACCES
+	case table.ClassUnsupported:
+		return syscall.EOPNOTSUPP
+	case table.ClassView:
+		return syscall.ENOENT
+	}
+	return syscall.EIO
+}
+
+// toErrno returns what a program sees of err; 0 for nil.
+func toErrno(err error) syscall.Errno {
+	if err == nil {
+		return 0
+	}
+	var verdict *catalogview.VerdictError
+	if errors.As(err, &verdict) {
+		return verdictErrno(verdict.Class)
+	}
+	for _, e := range errnos {
+		if errors.Is(err, e.err) {
+			return e.errno
+		}
+	}
+	return syscall.EIO
+}
+
+// ordinary tells errors that programs meet all the time from those that an
+// operator should read about.
+func ordinary(e syscall.Errno) bool {
+	switch e {
+	case syscall.ENOENT, syscall.EEXIST, syscall.ENOTEMPTY, syscall.EISDIR, syscall.ENOTDIR, syscall.EXDEV,
+		syscall.EINTR, syscall.EAGAIN, syscall.ENOTSUP, syscall.ENODATA, syscall.ERANGE, syscall.ENXIO, syscall.EINVAL,
+		syscall.ENAMETOOLONG:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,261 @@
+// Package fs answers the kernel's FUSE requests from the tree of catalogview,
+// the writes of staging and the publishes of commit. It is the only package
+// that speaks FUSE.
+//
+// What it guarantees to programs:
+//
+//   - A node is one version of an object: a descriptor reads the version that it
+//     opened, whatever happens to the name; a new open gets the current one.
+//   - A file that is being written is found by its exact name, in this mount
+//     alone, and is listed by nothing. It becomes visible whole, under a new
+//     node, when it is published: at the close that the close rule picks
+//     (closerule.go), or at fsync.
+//   - Errors of a publish are the answer of close(2) or fsync(2).
+//   - No request but a lock wait is ever answered EINTR.
+//
+// How a writing open of a published name gets a node of its own: OPEN answers
+// ESTALE, the kernel looks the name up once more, from the same thread, and is
+// given the staged node (names.promise); the open goes on there. truncate(2)
+// takes the same way.
+//
+// Lock order, outermost first: stagedNode.commit, stagedNode.mu, names.mu,
+// lockTable.mu. Only stagedNode.commit, a file's own commit lock, is held
+// across calls to the store; LOOKUP never takes it.
+package fs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"github.com/lakefs-mount/lakefs-mount/attr"
+	"github.com/lakefs-mount/lakefs-mount/cache"
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
+	"github.com/lakefs-mount/lakefs-mount/commit"
+	"github.com/lakefs-mount/lakefs-mount/internal/metrics"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
+)
+
+const rootIno = 1
+
+// WriteLevel says what may be changed (tree.md, "What may be changed").
+type WriteLevel int
+
+// The levels, each allowing what the one before it does.
+const (
+	WriteNone      WriteLevel = iota // nothing
+	WriteCreate                      // new names, and what this mount itself made
+	WriteOverwrite                   // also replace and rename what others made
+	WriteDelete                      // also remove it
+)
+
+// Config is what a file system is made of. All parts belong to the caller, who
+// closes them after the mount has ended. The zero values of the settings below
+// Log are usable.
+type Config struct {
+	View      *catalogview.View
+	Store     objectstore.Store
+	Area      *staging.Area
+	Committer *commit.Committer
+	Attr      *attr.Store
+	Cache     *cache.Cache
+	Metrics   *metrics.Set
+	Log       *slog.Logger
+
+	Version string // what .lakefs/version holds
+	Source  string // for status.json and the mount table
+
+	Write          WriteLevel
+	ReadOnly       bool
+	PublishKilled  bool        // --on-killed=publish
+	Passthrough    bool        // offer local files to the kernel to read by itself (root, Linux 6.9)
+	UID, GID       uint32      // owner shown for what nobody set an owner of
+	FileMode       os.FileMode // for what has no mode; 0: 0600
+	DirMode        os.FileMode // 0: 0700
+	Umask          os.FileMode // taken off what is shown
+	MetadataTTL    time.Duration
+	NegativeTTL    time.Duration
+	RequestTimeout time.Duration // bound of one request's work below; 0: 60 s
+}
+
+// FS is one lake, to be mounted once.
+type FS struct {
+	Config
+	names   *names
+	locks   *lockTable
+	owners  *lockOwners
+	proc    processTable
+	root    *dirNode
+	started time.Time
+
+	publishing sync.WaitGroup // publishes in flight
+	draining   atomic.Bool
+}
+
+// New returns a file system over c's parts.
+func New(c Config) *FS {
+	if c.FileMode == 0 {
+		c.FileMode = 0o600
+	}
+	if c.DirMode == 0 {
+		c.DirMode = 0o700
+	}
+	if c.RequestTimeout == 0 {
+		c.RequestTimeout = 60 * time.Second
+	}
+	f := &FS{
+		Config: c, names: newNames(), locks: newLockTable(),
+		proc: processTable{root: "/proc"}, started: time.Now(),
+	}
+	f.owners = &lockOwners{}
+	f.root = &dirNode{fs: f, held: held{name: f.names.acquire(""), on: true}}
+	return f
+}
+
+// background returns a context for one request's work. Interrupts do not end
+// it: Go programs are signalled all the time, and a program does not expect
+// EINTR from stat or close.
+func (f *FS) background() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), f.RequestTimeout)
+}
+
+// thread returns the calling thread's id; 0 if it is in another pid namespace.
+func thread(ctx context.Context) uint32 {
+	if c, ok := fuse.FromContext(ctx); ok {
+		return c.Pid
+	}
+	return 0
+}
+
+// owner returns the user and group of the caller.
+func (f *FS) caller(ctx context.Context) (uid, gid uint32) {
+	if c, ok := fuse.FromContext(ctx); ok {
+		return c.Uid, c.Gid
+	}
+	return f.UID, f.GID
+}
+
+// child returns the path of name in dir.
+func child(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}
+
+// parent returns the directory and the last component of path.
+func parent(path string) (dir, name string) {
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 {
+		return "", path
+	}
+	return path[:i], path[i+1:]
+}
+
+// made reports whether this mount made o's version.
+func (f *FS) made(o objectstore.Object) bool {
+	a, ok := f.Attr.Get(attrKey(o.Location), o.ETag)
+	return ok && a.Made
+}
+
+// mayChange checks the write level against a change of o, which is there.
+func (f *FS) mayChange(o objectstore.Object, need WriteLevel) error {
+	if f.ReadOnly {
+		return errReadOnly
+	}
+	if f.Write >= need || (f.Write >= WriteCreate && f.made(o)) {
+		return nil
+	}
+	return errWriteLevel
+}
+
+// mayCreate checks the write level against a new name.
+func (f *FS) mayCreate() error {
+	switch {
+	case f.ReadOnly:
+		return errReadOnly
+	case f.Write < WriteCreate:
+		return errWriteLevel
+	case f.draining.Load():
+		return errDraining
+	}
+	return nil
+}
+
+// fill completes attributes that every node has.
+func (f *FS) fill(a *fuse.Attr, ino uint64, size int64, t time.Time) {
+	a.Ino, a.Nlink, a.Blksize = ino, 1, 4096
+	a.Size = uint64(max(size, 0))
+	a.Blocks = (a.Size + 511) / 512
+	if t.IsZero() {
+		t = f.started
+	}
+	a.SetTimes(&t, &t, &t)
+}
+
+// overlay puts what was set through the mount, or else the metadata, over the
+// defaults: mode, owner, modification time of an object or directory.
+func (f *FS) overlay(a *fuse.Attr, loc objectstore.Location, etag string, def os.FileMode) {
+	a.Mode, a.Uid, a.Gid = a.Mode&unix.S_IFMT|uint32(def&^f.Umask), f.UID, f.GID
+	set, ok := f.Attr.Get(attrKey(loc), etag)
+	if !ok {
+		return
+	}
+	if set.Mode != nil {
+		a.Mode = a.Mode&unix.S_IFMT | *set.Mode&0o7777
+	}
+	if set.UID != nil {
+		a.Uid = *set.UID
+	}
+	if set.GID != nil {
+		a.Gid = *set.GID
+	}
+	if set.MTime != nil {
+		a.SetTimes(set.MTime, set.MTime, set.MTime)
+	}
+}
+
+// Drain waits until every publish in flight has ended, or ctx has, and lists
+// what is written and not published. No new file can be created meanwhile.
+func (f *FS) Drain(ctx context.Context) []staging.Record {
+	f.draining.Store(true)
+	done := make(chan struct{})
+	go func() {
+		f.publishing.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	var left []staging.Record
+	for _, w := range f.Area.Files() {
+		if w.Dirty() {
+			left = append(left, w.Record())
+		}
+	}
+	return left
+}
+
+// fail logs err once, with what it was about, and returns its errno. Errors
+// that a program is meant to meet in the course of its work are not logged.
+func (f *FS) fail(op, path string, err error) errno {
+	if err == nil {
+		return 0
+	}
+	e := toErrno(err)
+	if !ordinary(e) && !errors.Is(err, io.EOF) {
+		f.Log.Error("request failed", slog.String("operation", op), slog.String("path", path), slog.Any("error", err), slog.String("errno", e.Error()))
+	}
+	return e
+}

@@ -1,0 +1,170 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+// FilesystemType is what the mount table shows behind "fuse.".
+const FilesystemType = "lakefs-mount"
+
+// MountOptions are those of the kernel's side of the mount.
+type MountOptions struct {
+	AllowOther bool
+	ReadOnly   bool
+	Fatal      func(reason any) // called when a request panicked; must end the process. nil: os.Exit(2)
+}
+
+// Mount is a mounted file system.
+type Mount struct {
+	fs         *FS
+	server     *fuse.Server
+	mountpoint string
+	serving    sync.WaitGroup
+}
+
+// Kernel capabilities beyond go-fuse's defaults (read.md, "go-fuse settings").
+const (
+	capAtomicTruncate = fuse.CAP_ATOMIC_O_TRUNC
+	// capKillPrivV2 spares a GETXATTR before each write: the kernel tells when
+	// set-id bits should go, and files here never carry them.
+	capKillPrivV2 = 1 << 28
+)
+
+// Mount mounts f on the directory mountpoint and serves it until it is
+// unmounted. It is called once.
+func (f *FS) Mount(mountpoint string, o MountOptions) (*Mount, error) {
+	options := f.mountOptions(o)
+	f.root.name.ino = rootIno
+	f.owners.RawFileSystem = gofs.NewNodeFS(f.root, options)
+	server, err := fuse.NewServer(&counted{RawFileSystem: f.owners, metrics: f.Metrics}, mountpoint, &options.MountOptions)
+	if err != nil {
+		return nil, fmt.Errorf("mount %s: %w", mountpoint, err)
+	}
+	m := &Mount{fs: f, server: server, mountpoint: mountpoint}
+	m.serving.Add(1)
+	go func() {
+		defer m.serving.Done()
+		server.Serve()
+	}()
+	if err := server.WaitMount(); err != nil {
+		return nil, errors.Join(fmt.Errorf("mount %s: %w", mountpoint, err), server.Unmount())
+	}
+	return m, nil
+}
+
+func (f *FS) mountOptions(o MountOptions) *gofs.Options {
+	options := []string{"default_permissions"}
+	if o.ReadOnly && os.Geteuid() != 0 { // mount(2) takes it as a flag
+		options = append(options, "ro")
+	}
+	return &gofs.Options{
+		NullPermissions: true,
+		RootStableAttr:  &gofs.StableAttr{Ino: rootIno, Gen: 1},
+		MountOptions: fuse.MountOptions{
+			AllowOther: o.AllowOther, Options: options, FsName: f.Source, Name: FilesystemType,
+			DirectMount: os.Geteuid() == 0, DirectMountFlags: directFlags(o.ReadOnly),
+			MaxWrite: 1 << 20, MaxBackground: 64, MaxInflightRequestBytes: 128 << 20,
+			DisableSplice: true, EnableLocks: true, ExplicitDataCacheControl: true,
+			ExtraCapabilities: capAtomicTruncate | capKillPrivV2 | fuse.CAP_READDIRPLUS_AUTO | fuse.CAP_ASYNC_DIO,
+			Logger:            log.New(logWriter{f.Log}, "", 0),
+			PanicHandler:      f.panicked(o.Fatal),
+		},
+	}
+}
+
+func directFlags(readOnly bool) uintptr {
+	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV)
+	if readOnly {
+		flags |= unix.MS_RDONLY
+	}
+	return flags
+}
+
+// panicked ends the process: a panic leaves locks held, and the next mount
+// recovers what was written.
+func (f *FS) panicked(fatal func(any)) func(any) fuse.Status {
+	if fatal == nil {
+		fatal = func(any) { os.Exit(2) }
+	}
+	return func(reason any) fuse.Status {
+		f.Log.Error("panic in a request; the mount ends, the next one recovers what was staged",
+			slog.Any("panic", reason), slog.String("stack", string(debug.Stack())))
+		fatal(reason)
+		return fuse.EIO
+	}
+}
+
+// Wait returns when the file system has been unmounted, by whomever.
+func (m *Mount) Wait() { m.serving.Wait() }
+
+// Unmount detaches the mount point: at once if nothing uses it; else it tries
+// until ctx is done, and then detaches lazily, so that programs that still have
+// files open get errors and the mount point is free. busy tells which it was.
+func (m *Mount) Unmount(ctx context.Context) (busy bool, err error) {
+	for {
+		err = m.server.Unmount()
+		if err == nil {
+			return false, nil
+		}
+		select {
+		case <-ctx.Done():
+			return true, m.detach()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func (m *Mount) detach() error {
+	if os.Geteuid() == 0 {
+		if err := unix.Unmount(m.mountpoint, unix.MNT_DETACH); err != nil {
+			return fmt.Errorf("detach %s: %w", m.mountpoint, err)
+		}
+		return nil
+	}
+	return lazyFusermount(m.mountpoint)
+}
+
+// dropDentries makes the kernel ask again for everything below path.
+func (f *FS) dropDentries(path string) {
+	type entry struct {
+		dir  *gofs.Inode
+		base string
+	}
+	var todo []entry
+	var walk func(in *gofs.Inode, at string)
+	walk = func(in *gofs.Inode, at string) {
+		for base, c := range in.Children() {
+			p := child(at, base)
+			if path == "" || p == path || below(p, path) || below(path, p) {
+				walk(c, p)
+				if path == "" || !below(path, p) {
+					todo = append(todo, entry{in, base})
+				}
+			}
+		}
+	}
+	walk(f.root.EmbeddedInode(), "")
+	for _, e := range todo {
+		e.dir.NotifyEntry(e.base) // ENOENT: the kernel did not have it
+	}
+}
+
+// logWriter turns go-fuse's messages into log lines.
+type logWriter struct{ log *slog.Logger }
+
+func (w logWriter) Write(b []byte) (int, error) {
+	w.log.Debug("go-fuse", slog.String("message", string(b)))
+	return len(b), nil
+}

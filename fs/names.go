@@ -1,0 +1,409 @@
+package fs
+
+import (
+	"hash/fnv"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+)
+
+// pendingLife is how long a look-up that a redirect promised to a thread is
+// kept; the thread's next request comes within microseconds unless it died.
+const pendingLife = 10 * time.Second
+
+// name is what the mount knows of one path: its inode number, and who is
+// writing there. It lives while a node of it lives, or a write. All fields are
+// guarded by names.mu.
+type name struct {
+	path string
+	ino  uint64
+	refs int  // living nodes (see held), and writes
+	gone bool // unlinked or replaced: the path means another file now
+
+	// staged is the unpublished file that the name leads to; nil where the
+	// published one does.
+	staged  *stagedNode
+	writers map[*stagedNode]struct{} // every version that is being written
+
+	pending map[uint32]*stagedNode // by thread: what its next LOOKUP is given
+	turned  map[uint32]*turnedAway // by thread: readers that were answered ESTALE
+}
+
+// turnedAway is a reader whose OPEN met a superseded version. Its next LOOKUP
+// opens the version that it is given, so that it cannot be superseded again
+// before the OPEN that follows: the kernel retries once only.
+type turnedAway struct {
+	file *os.File
+	etag string
+}
+
+// names is the registry of paths in use. Its mutex is a leaf: nothing is
+// called, and nothing waited for, while it is held.
+type names struct {
+	mu     sync.Mutex
+	byPath map[string]*name
+	inos   map[uint64]*name // every living name, the gone ones too
+}
+
+func newNames() *names {
+	return &names{byPath: make(map[string]*name), inos: make(map[uint64]*name)}
+}
+
+// inodeHash is the inode number that a path has unless another living name has it.
+func inodeHash(path string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(path))
+	ino := h.Sum64() &^ (1 << 63)
+	return max(ino, rootIno+1)
+}
+
+// free returns the first inode number from path's hash on that no other name holds.
+func (t *names) free(path string) uint64 {
+	ino := inodeHash(path)
+	for {
+		n := t.inos[ino]
+		if n == nil || (n.path == path && !n.gone) {
+			return ino
+		}
+		ino++
+	}
+}
+
+// acquire returns the path's name with one reference more.
+func (t *names) acquire(path string) *name {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := t.byPath[path]
+	if n == nil {
+		n = &name{path: path, ino: t.free(path)}
+		t.byPath[path], t.inos[n.ino] = n, n
+	}
+	n.refs++
+	return n
+}
+
+// held ties a node to its name for as long as the kernel knows the node. go-fuse
+// may hand a node out again at the moment that the kernel forgets it, so a node
+// is told each time that it is handed out, and holds one reference at most.
+type held struct {
+	name *name
+	on   bool // guarded by names.mu
+}
+
+// hold takes the node's reference unless it has it.
+func (t *names) hold(h *held) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if h.on {
+		return
+	}
+	h.on = true
+	h.name.refs++
+	if !h.name.gone && t.byPath[h.name.path] == nil {
+		t.byPath[h.name.path], t.inos[h.name.ino] = h.name, h.name
+	}
+}
+
+// forget gives the node's reference back.
+func (t *names) forget(h *held) {
+	t.mu.Lock()
+	was := h.on
+	h.on = false
+	t.mu.Unlock()
+	if was {
+		t.release(h.name)
+	}
+}
+
+// release gives back a reference. A name that a rename gave another inode
+// number than its path's stays, so that the number stays for the mount's life.
+func (t *names) release(n *name) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n.refs--
+	if n.refs > 0 || (!n.gone && n.ino != inodeHash(n.path)) {
+		return
+	}
+	delete(t.inos, n.ino)
+	if t.byPath[n.path] == n {
+		delete(t.byPath, n.path)
+	}
+}
+
+// inode returns the number that path has, or would have, without holding it.
+func (t *names) inode(path string) uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := t.byPath[path]; n != nil {
+		return n.ino
+	}
+	return t.free(path)
+}
+
+// pathOf returns the current path of n, and whether n is still its name.
+func (t *names) pathOf(n *name) (path string, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return n.path, !n.gone
+}
+
+// find calls f with path's name, or nil, under the lock.
+func (t *names) find(path string, f func(n *name)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f(t.byPath[path])
+}
+
+// stagedAt returns the unpublished file that path leads to for thread tid: the
+// one its redirect promised, else the new one. busy tells that the name has a
+// writer, so that what is answered for it must not be cached.
+func (t *names) stagedAt(path string, tid uint32) (s *stagedNode, turned, busy bool) {
+	t.find(path, func(n *name) {
+		if n == nil {
+			return
+		}
+		busy = len(n.writers) > 0
+		_, turned = n.turned[tid]
+		if s = n.pending[tid]; s == nil {
+			s = n.staged
+		}
+	})
+	return s, turned, busy
+}
+
+// addWriter registers s as a version of its name that is being written;
+// visible makes it what the name leads to.
+func (t *names) addWriter(s *stagedNode, visible bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := s.name
+	if n.writers == nil {
+		n.writers = make(map[*stagedNode]struct{})
+	}
+	n.writers[s] = struct{}{}
+	if visible {
+		n.staged = s
+	}
+}
+
+// dropWriter ends s's registration.
+func (t *names) dropWriter(s *stagedNode) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(s.name.writers, s)
+	if s.name.staged == s {
+		s.name.staged = nil
+	}
+}
+
+// hide makes the name lead to the published file again (or to none).
+func (t *names) hide(s *stagedNode) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s.name.staged == s {
+		s.name.staged = nil
+	}
+}
+
+// promise makes s the answer to tid's next LOOKUPs of its name, until the OPEN
+// that follows; expired is called if none comes.
+func (t *names) promise(s *stagedNode, tid uint32, expired func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s.name.pending == nil {
+		s.name.pending = make(map[uint32]*stagedNode)
+	}
+	s.name.pending[tid] = s
+	time.AfterFunc(pendingLife, func() {
+		if t.keep(s, tid) {
+			expired()
+		}
+	})
+}
+
+// keep ends what promise began: tid has opened s, or never will. It reports
+// whether the promise was still open.
+func (t *names) keep(s *stagedNode, tid uint32) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s.name.pending[tid] != s {
+		return false
+	}
+	delete(s.name.pending, tid)
+	return true
+}
+
+// turnAway notes that tid was answered ESTALE for n; false if it was already.
+func (t *names) turnAway(n *name, tid uint32) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, again := n.turned[tid]; again {
+		return false
+	}
+	if n.turned == nil {
+		n.turned = make(map[uint32]*turnedAway)
+	}
+	entry := &turnedAway{}
+	n.turned[tid] = entry
+	time.AfterFunc(pendingLife, func() { t.endTurn(n, tid, entry) })
+	return true
+}
+
+// endTurn forgets entry when it is still tid's, and closes what it holds.
+func (t *names) endTurn(n *name, tid uint32, entry *turnedAway) {
+	t.mu.Lock()
+	var f *os.File
+	if n.turned[tid] == entry {
+		delete(n.turned, tid)
+		f = entry.file
+	}
+	t.mu.Unlock()
+	if f != nil {
+		_ = f.Close() // read only: nothing to lose
+	}
+}
+
+// pin keeps file, the version etag of path, for the OPEN that tid was turned
+// away to. It reports false, and does not take the file, if tid waits no more.
+func (t *names) pin(path string, tid uint32, etag string, file *os.File) bool {
+	t.mu.Lock()
+	n := t.byPath[path]
+	if n == nil || n.turned[tid] == nil {
+		t.mu.Unlock()
+		return false
+	}
+	entry := n.turned[tid]
+	old := entry.file
+	entry.file, entry.etag = file, etag
+	t.mu.Unlock()
+	if old != nil {
+		_ = old.Close() // read only: nothing to lose
+	}
+	return true
+}
+
+// unpin hands over what pin kept of version etag, or nil, and ends the turn.
+func (t *names) unpin(n *name, tid uint32, etag string) *os.File {
+	t.mu.Lock()
+	entry := n.turned[tid]
+	var f *os.File
+	if entry != nil && entry.file != nil && entry.etag == etag {
+		f, entry.file = entry.file, nil
+	}
+	t.mu.Unlock()
+	if entry != nil {
+		t.endTurn(n, tid, entry)
+	}
+	return f
+}
+
+// remove makes path mean nothing any more; its nodes live on, nameless, and
+// its writers are returned, for they must not publish.
+func (t *names) remove(path string) []*stagedNode {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.removeLocked(path)
+}
+
+func (t *names) removeLocked(path string) []*stagedNode {
+	n := t.byPath[path]
+	if n == nil {
+		return nil
+	}
+	n.gone = true
+	delete(t.byPath, path)
+	if n.refs <= 0 {
+		delete(t.inos, n.ino)
+	}
+	lost := make([]*stagedNode, 0, len(n.writers))
+	for s := range n.writers {
+		lost = append(lost, s)
+	}
+	n.staged = nil
+	return lost
+}
+
+// move makes the name at from, and all below it, the names of to; what was at
+// to is gone. It returns the writers that lost their name, and those that moved.
+func (t *names) move(from, to string) (lost, moved []*stagedNode) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if from == to {
+		return nil, nil
+	}
+	lost = t.removeLocked(to)
+	var below []*name
+	for p, n := range t.byPath {
+		if p == from || strings.HasPrefix(p, from+"/") {
+			below = append(below, n)
+		}
+	}
+	if t.byPath[from] == nil { // not held by a node: its number moves all the same
+		n := &name{path: from, ino: t.free(from)}
+		t.byPath[from], t.inos[n.ino] = n, n
+		below = append(below, n)
+	}
+	for _, n := range below {
+		delete(t.byPath, n.path)
+	}
+	for _, n := range below {
+		n.path = to + strings.TrimPrefix(n.path, from)
+		t.byPath[n.path] = n
+		for s := range n.writers {
+			moved = append(moved, s)
+		}
+	}
+	return lost, moved
+}
+
+// stagedBelow reports whether an unpublished file lies in or below dir.
+func (t *names) stagedBelow(dir string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for p, n := range t.byPath {
+		if n.staged != nil && strings.HasPrefix(p, dir+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// appender returns a version of n that an O_APPEND open may join, or nil.
+func (t *names) appender(n *name) *stagedNode {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for s := range n.writers {
+		if s.joinable() {
+			return s
+		}
+	}
+	return nil
+}
+
+// generation tells versions of one inode number apart: a hash of what makes
+// the version (an ETag, a write id, some content).
+func generation(version string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(version))
+	return max(h.Sum64(), 1)
+}
+
+// attrKey is an object's key in the attribute store.
+func attrKey(l objectstore.Location) string { return l.Bucket + "\x00" + l.Key }
+
+// writerOf returns the node of write id, or nil.
+func (t *names) writerOf(id string) *stagedNode {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, n := range t.byPath {
+		for s := range n.writers {
+			if s.file.ID() == id {
+				return s
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"syscall"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+)
+
+var (
+	_ gofs.NodeUnlinker = (*dirNode)(nil)
+	_ gofs.NodeRmdirer  = (*dirNode)(nil)
+)
+
+// Unlink removes a name: an unpublished file, and the published one.
+func (d *dirNode) Unlink(_ context.Context, base string) syscall.Errno {
+	dir, err := d.path()
+	if err != nil {
+		return toErrno(err)
+	}
+	path := child(dir, base)
+	ctx, cancel := d.fs.background()
+	defer cancel()
+	return d.fs.fail("unlink", path, d.fs.unlink(ctx, path))
+}
+
+func (f *FS) unlink(ctx context.Context, path string) error {
+	if _, base := parent(path); base == controlName {
+		return errIsDirectory
+	}
+	n, err := f.View.Lookup(ctx, path)
+	s, _, _ := f.names.stagedAt(path, 0)
+	if errors.Is(err, objectstore.ErrNotExist) && s != nil {
+		return f.unlinkStaged(path)
+	}
+	if err != nil {
+		return err
+	}
+	switch n.Kind {
+	case catalogview.KindObject:
+	case catalogview.KindEntry:
+		return errEntryWrite
+	default:
+		return errIsDirectory
+	}
+	if err := f.mayChange(n.Object, WriteDelete); err != nil {
+		return err
+	}
+	if _, err := f.View.Resolve(ctx, path); err != nil {
+		return err
+	}
+	if err := f.deleteOne(ctx, n.Object.Location); err != nil {
+		return err
+	}
+	f.Attr.Delete(attrKey(n.Object.Location))
+	return f.unlinkStaged(path)
+}
+
+// unlinkStaged takes path from all who write there: they publish nothing.
+func (f *FS) unlinkStaged(path string) error {
+	if f.ReadOnly {
+		return errReadOnly
+	}
+	for _, s := range f.names.remove(path) {
+		s.unlink()
+	}
+	return nil
+}
+
+func (f *FS) deleteOne(ctx context.Context, loc objectstore.Location) error {
+	for _, err := range f.Store.Delete(ctx, []objectstore.Location{loc}) {
+		return err
+	}
+	return nil
+}
+
+// Rmdir removes an empty directory below a table. A table's own stays, and 0 is
+// answered all the same: Spark's overwrite removes it first.
+func (d *dirNode) Rmdir(_ context.Context, base string) syscall.Errno {
+	dir, err := d.path()
+	if err != nil {
+		return toErrno(err)
+	}
+	path := child(dir, base)
+	ctx, cancel := d.fs.background()
+	defer cancel()
+	return d.fs.fail("rmdir", path, d.fs.rmdir(ctx, path))
+}
+
+func (f *FS) rmdir(ctx context.Context, path string) error {
+	if _, base := parent(path); base == controlName {
+		return errControl
+	}
+	n, err := f.View.Lookup(ctx, path)
+	if err != nil {
+		return err
+	}
+	switch n.Kind {
+	case catalogview.KindObject, catalogview.KindEntry:
+		return errNotDirectory
+	case catalogview.KindRoot, catalogview.KindDatabase:
+		return errFixedDirectory
+	}
+	if f.names.stagedBelow(path) {
+		return objectstore.ErrNotEmpty
+	}
+	if n.Kind == catalogview.KindTable {
+		return f.rmdirTable(ctx, path)
+	}
+	if err := f.mayRemoveDirectory(n.Location()); err != nil {
+		return err
+	}
+	if _, err := f.View.Resolve(ctx, path); err != nil {
+		return err
+	}
+	if err := f.deleteOne(ctx, n.Location()); err != nil {
+		return err
+	}
+	f.Attr.Delete(attrKey(n.Location()))
+	f.names.remove(path)
+	return nil
+}
+
+// rmdirTable answers for a table's directory, which the catalog holds. The
+// kernel takes the old inode for dead: the next look-up gives another.
+func (f *FS) rmdirTable(ctx context.Context, path string) error {
+	if f.ReadOnly {
+		return errReadOnly
+	}
+	if f.Write < WriteCreate {
+		return errWriteLevel
+	}
+	for _, err := range f.View.ReadDir(ctx, path) {
+		if err != nil {
+			return err
+		}
+		return objectstore.ErrNotEmpty
+	}
+	f.names.remove(path)
+	return nil
+}
+
+func (f *FS) mayRemoveDirectory(loc objectstore.Location) error {
+	return f.mayChange(objectstore.Object{Location: loc}, WriteDelete)
+}

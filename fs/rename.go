@@ -1,0 +1,281 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"syscall"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
+	"github.com/lakefs-mount/lakefs-mount/table"
+)
+
+var _ gofs.NodeRenamer = (*dirNode)(nil)
+
+const renameNoReplace = 1 // RENAME_NOREPLACE
+
+// Rename moves a file, published or not, or a directory that is no partition.
+func (d *dirNode) Rename(_ context.Context, base string, newParent gofs.InodeEmbedder, newBase string, flags uint32) syscall.Errno {
+	to, ok := newParent.(*dirNode)
+	if !ok || base == controlName || newBase == controlName {
+		return toErrno(errControl)
+	}
+	if flags&^renameNoReplace != 0 {
+		return toErrno(errInvalid)
+	}
+	dir, err := d.path()
+	if err != nil {
+		return toErrno(err)
+	}
+	newDir, err := to.path()
+	if err != nil {
+		return toErrno(err)
+	}
+	ctx, cancel := d.fs.background()
+	defer cancel()
+	m := move{fs: d.fs, from: child(dir, base), to: child(newDir, newBase), noReplace: flags&renameNoReplace != 0}
+	return d.fs.fail("rename", m.from, m.run(ctx))
+}
+
+// move is one rename.
+type move struct {
+	fs        *FS
+	from, to  string
+	noReplace bool
+	target    catalogview.Target
+	old       *objectstore.Object // what is published at the target; nil: nothing
+}
+
+func (m *move) run(ctx context.Context) error {
+	if m.fs.ReadOnly {
+		return errReadOnly
+	}
+	s, _, _ := m.fs.names.stagedAt(m.from, 0)
+	if s != nil {
+		return m.staged(ctx, s)
+	}
+	n, err := m.fs.View.Lookup(ctx, m.from)
+	if err != nil {
+		return err
+	}
+	switch n.Kind {
+	case catalogview.KindObject:
+		return m.object(ctx, n)
+	case catalogview.KindEntry:
+		return errEntryWrite
+	case catalogview.KindDirectory:
+		return m.directory(ctx, n)
+	}
+	return errFixedDirectory
+}
+
+// prepare finds the target, and whether it may be replaced.
+func (m *move) prepare(ctx context.Context) error {
+	var err error
+	if m.target, err = m.fs.View.Resolve(ctx, m.to); err != nil {
+		return err
+	}
+	n, err := m.fs.View.Lookup(ctx, m.to)
+	switch {
+	case errors.Is(err, objectstore.ErrNotExist):
+		if s, _, _ := m.fs.names.stagedAt(m.to, 0); s != nil && m.noReplace {
+			return objectstore.ErrExist
+		}
+		return m.fs.mayCreate()
+	case err != nil:
+		return err
+	case n.Kind == catalogview.KindEntry:
+		return errEntryWrite
+	case n.Kind != catalogview.KindObject:
+		return errIsDirectory
+	case m.noReplace:
+		return objectstore.ErrExist
+	case insertOnly(n):
+		return table.ErrInsertOnly
+	}
+	if err := m.fs.mayChange(n.Object, WriteOverwrite); err != nil {
+		return err
+	}
+	old, err := m.fs.Store.Stat(ctx, n.Object.Location)
+	m.old = &old
+	return err
+}
+
+// staged gives an unpublished file another name. One that nobody has open is
+// published under it; an open one keeps its writers, and publishes at the close.
+func (m *move) staged(ctx context.Context, s *stagedNode) error {
+	if err := m.prepare(ctx); err != nil {
+		return err
+	}
+	w := newWrite(m.to, m.target)
+	w.Cond = objectstore.Cond{IfNoneMatch: true}
+	if m.old != nil {
+		w.Cond = objectstore.Cond{IfMatch: m.old.Match}
+	}
+	if err := s.file.SetTarget(w); err != nil {
+		return err
+	}
+	m.renamed(s)
+	s.mu.Lock()
+	alone := s.handles == 0
+	s.mu.Unlock()
+	if !alone {
+		return nil
+	}
+	if e := s.publish(ctx); e != 0 {
+		return e
+	}
+	s.end()
+	return nil
+}
+
+// object renames a published file.
+func (m *move) object(ctx context.Context, n catalogview.Node) error {
+	if insertOnly(n) {
+		return table.ErrInsertOnly
+	}
+	if err := m.fs.mayChange(n.Object, WriteOverwrite); err != nil {
+		return err
+	}
+	if _, err := m.fs.View.Resolve(ctx, m.from); err != nil {
+		return err
+	}
+	if err := m.prepare(ctx); err != nil {
+		return err
+	}
+	if err := m.checkFormat(ctx, n); err != nil {
+		return err
+	}
+	cond := objectstore.Cond{IfNoneMatch: m.noReplace}
+	obj, err := m.fs.Committer.Rename(ctx, m.target.Location, n.Object, cond)
+	if err != nil {
+		return err
+	}
+	m.fs.Attr.Move(attrKey(n.Object.Location), n.Object.ETag, attrKey(obj.Location), obj.ETag)
+	for _, w := range m.renamed(nil) {
+		if err := w.file.SetTarget(m.retarget(w, obj)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkFormat holds a file that moves in under a counted name to the format of
+// its new partition.
+func (m *move) checkFormat(ctx context.Context, n catalogview.Node) error {
+	from, err := m.fs.View.Resolve(ctx, m.from)
+	if err != nil {
+		return err
+	}
+	if m.target.Hidden || m.target.Format == "" || (!from.Hidden && from.Format == m.target.Format) {
+		return nil
+	}
+	_, base := parent(m.to)
+	return m.fs.Committer.CheckObject(ctx, n.Object, m.target.Format, base)
+}
+
+// retarget is where a writer of the old version publishes once its name moved.
+func (m *move) retarget(w *stagedNode, obj objectstore.Object) staging.NewWrite {
+	to := newWrite(w.path(), m.target)
+	to.Cond = objectstore.Cond{IfMatch: obj.Match}
+	return to
+}
+
+// renamed makes the names follow, and takes the target's old writers their name.
+// It returns the writers that moved along, but for s.
+func (m *move) renamed(s *stagedNode) []*stagedNode {
+	lost, moved := m.fs.names.move(m.from, m.to)
+	for _, w := range lost {
+		w.unlink()
+	}
+	kept := moved[:0]
+	for _, w := range moved {
+		if w != s {
+			kept = append(kept, w)
+		}
+	}
+	return kept
+}
+
+// directory renames a directory below the partitions in one step of the store.
+func (m *move) directory(ctx context.Context, n catalogview.Node) error {
+	dirs, ok := m.fs.Store.(objectstore.Directories)
+	if !ok || partition(n.Table, n.Level, m.from) {
+		return errPartitionMove
+	}
+	if err := m.fs.mayChange(objectstore.Object{Location: n.Location()}, WriteOverwrite); err != nil {
+		return err
+	}
+	if _, err := m.fs.View.Resolve(ctx, m.from); err != nil {
+		return err
+	}
+	to, err := m.directoryTarget(ctx)
+	if err != nil {
+		return err
+	}
+	if err := dirs.RenameDirectory(ctx, to, n.Location()); err != nil {
+		return err
+	}
+	if err := m.fs.Attr.MoveAll(attrKey(n.Location()), attrKey(to)); err != nil {
+		m.fs.Log.Warn("attributes of a renamed directory are lost", attrPath(m.to), slog.Any("error", err))
+	}
+	for _, w := range m.renamed(nil) {
+		if err := m.follow(ctx, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// directoryTarget is where the directory goes: a new name, or an empty directory.
+func (m *move) directoryTarget(ctx context.Context) (objectstore.Location, error) {
+	var none objectstore.Location
+	n, err := m.fs.View.Lookup(ctx, m.to)
+	switch {
+	case errors.Is(err, objectstore.ErrNotExist):
+		t, err := m.fs.View.ResolveDirectory(ctx, m.to)
+		if err != nil {
+			return none, err
+		}
+		if partition(t.Table, t.Level+1, m.to) {
+			return none, errPartitionMove
+		}
+		return t.Directory(), m.fs.mayCreate()
+	case err != nil:
+		return none, err
+	case m.noReplace:
+		return none, objectstore.ErrExist
+	case n.Kind != catalogview.KindDirectory:
+		return none, errNotDirectory
+	case partition(n.Table, n.Level, m.to):
+		return none, errPartitionMove
+	}
+	return n.Location(), m.fs.mayCreate()
+}
+
+// partition reports whether the directory at path, level components below its
+// table, is one of the table's partitions.
+func partition(t *table.Table, level int, path string) bool {
+	_, base := parent(path)
+	return t != nil && level <= len(t.Keys) && !table.Hidden(base)
+}
+
+// follow gives a file that is being written below a renamed directory its new target.
+func (m *move) follow(ctx context.Context, w *stagedNode) error {
+	path := w.path()
+	t, err := m.fs.View.Resolve(ctx, path)
+	if err != nil {
+		return err
+	}
+	to := newWrite(path, t)
+	to.Cond = w.file.Record().Cond
+	return w.file.SetTarget(to)
+}
+
+// below reports whether path lies in dir.
+func below(path, dir string) bool { return dir == "" || strings.HasPrefix(path, dir+"/") }

@@ -1,0 +1,455 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"syscall"
+	"time"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
+)
+
+// stagedNode is a version that is being written. It stays with its writers for
+// good: a publish gives the name another node.
+type stagedNode struct {
+	gofs.Inode
+	lockable
+	fs   *FS
+	file *staging.File
+
+	commit sync.Mutex // held while the file is published
+
+	mu       sync.Mutex // guards what follows
+	rule     closeRule
+	handles  int  // open descriptors, of any kind
+	appendOK bool // an appender may join: a writing descriptor is open, nothing failed
+	ended    bool // given up: not to be joined or found any more
+}
+
+var (
+	_ gofs.NodeGetattrer     = (*stagedNode)(nil)
+	_ gofs.NodeSetattrer     = (*stagedNode)(nil)
+	_ gofs.NodeOpener        = (*stagedNode)(nil)
+	_ gofs.NodeReader        = (*stagedNode)(nil)
+	_ gofs.NodeWriter        = (*stagedNode)(nil)
+	_ gofs.NodeFlusher       = (*stagedNode)(nil)
+	_ gofs.NodeFsyncer       = (*stagedNode)(nil)
+	_ gofs.NodeReleaser      = (*stagedNode)(nil)
+	_ gofs.NodeAllocater     = (*stagedNode)(nil)
+	_ gofs.NodeLseeker       = (*stagedNode)(nil)
+	_ gofs.NodeGetxattrer    = (*stagedNode)(nil)
+	_ gofs.NodeListxattrer   = (*stagedNode)(nil)
+	_ gofs.NodeSetxattrer    = (*stagedNode)(nil)
+	_ gofs.NodeRemovexattrer = (*stagedNode)(nil)
+	_ gofs.NodeSetlker       = (*stagedNode)(nil)
+	_ gofs.NodeSetlkwer      = (*stagedNode)(nil)
+	_ gofs.NodeGetlker       = (*stagedNode)(nil)
+)
+
+// stagedHandle is an open descriptor on a staged node.
+type stagedHandle struct {
+	opener      uint32 // thread group that opened it; 0: not known
+	thread      uint32 // thread that did
+	read, write bool
+	append      bool
+}
+
+// newWrite describes a write to the target of path.
+func newWrite(path string, t catalogview.Target) staging.NewWrite {
+	w := staging.NewWrite{Target: t.Location, Prefix: t.Prefix, Path: path}
+	if !t.Hidden {
+		w.Format = t.Format
+	}
+	return w
+}
+
+// stage begins a write and gives it a node; visible makes its name lead there.
+func (f *FS) stage(ctx context.Context, w staging.NewWrite, visible bool) (*stagedNode, error) {
+	file, err := f.Area.Create(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	file.Acquire()
+	nm := f.names.acquire(w.Path) // the write's reference, given back by end
+	s := &stagedNode{fs: f, file: file, lockable: lockable{locks: f.locks, held: held{name: nm}}}
+	if f.PublishKilled {
+		s.rule.onKilled = killedPublish
+	}
+	f.names.addWriter(s, visible)
+	f.root.NewInode(context.Background(), s, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: nm.ino, Gen: generation(file.ID())})
+	return s, nil
+}
+
+func (s *stagedNode) path() string {
+	p, _ := s.fs.names.pathOf(s.name)
+	return p
+}
+
+// joinable reports whether an O_APPEND open may share the node. It is called
+// under names.mu, so it must not wait.
+func (s *stagedNode) joinable() bool {
+	if !s.mu.TryLock() {
+		return false
+	}
+	defer s.mu.Unlock()
+	return s.appendOK && !s.ended
+}
+
+// attributes fills the attributes that the writers see.
+func (s *stagedNode) attributes(a *fuse.Attr) {
+	r := s.file.Record()
+	s.fs.fill(a, s.name.ino, s.file.Size(), r.MTime)
+	a.Mode, a.Uid, a.Gid = syscall.S_IFREG|r.Mode&0o7777, r.UID, r.GID
+}
+
+// entry answers a look-up with the node; the kernel must ask each time, for the
+// name may lead elsewhere the next moment.
+func (s *stagedNode) entry(out *fuse.EntryOut) {
+	out.SetEntryTimeout(0)
+	out.SetAttrTimeout(0)
+	s.attributes(&out.Attr)
+}
+
+// Getattr reads the spool's state.
+func (s *stagedNode) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	s.attributes(&out.Attr)
+	return 0
+}
+
+// Setattr changes attributes and size. truncate(2) of a name that nobody has
+// open publishes within the call.
+func (s *stagedNode) Setattr(ctx context.Context, fh gofs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+	if size, ok := in.GetSize(); ok {
+		if e := s.truncate(ctx, fh, int64(size)); e != 0 {
+			return e
+		}
+	}
+	a := s.file.Record().Attributes
+	if setAttributes(&a, in) {
+		s.file.SetAttributes(a)
+	}
+	s.attributes(&out.Attr)
+	return 0
+}
+
+func setAttributes(a *staging.Attributes, in *fuse.SetAttrIn) (changed bool) {
+	if m, ok := in.GetMode(); ok {
+		a.Mode, changed = m&0o7777, true
+	}
+	if u, ok := in.GetUID(); ok {
+		a.UID, changed = u, true
+	}
+	if g, ok := in.GetGID(); ok {
+		a.GID, changed = g, true
+	}
+	if t, ok := in.GetMTime(); ok {
+		a.MTime, a.MTimeSet, changed = t, true, true
+	}
+	return changed
+}
+
+func (s *stagedNode) truncate(ctx context.Context, fh gofs.FileHandle, size int64) syscall.Errno {
+	work, cancel := s.fs.background()
+	defer cancel()
+	if err := s.file.Truncate(work, size); err != nil {
+		return s.fs.fail("truncate", s.path(), err)
+	}
+	s.fs.names.keep(s, thread(ctx))
+	if _, byHandle := fh.(*stagedHandle); byHandle {
+		return 0
+	}
+	s.mu.Lock()
+	alone := s.handles == 0
+	s.mu.Unlock()
+	if !alone {
+		return 0
+	}
+	e := s.publish(work)
+	s.end()
+	return e
+}
+
+// Open adds a descriptor.
+func (s *stagedNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, uint32, syscall.Errno) {
+	s.fs.names.keep(s, thread(ctx))
+	h, err := s.open(ctx, flags)
+	if err != nil {
+		return nil, 0, toErrno(err)
+	}
+	if flags&syscall.O_TRUNC != 0 {
+		work, cancel := s.fs.background()
+		defer cancel()
+		if err := s.file.Truncate(work, 0); err != nil {
+			s.Release(ctx, h)
+			return nil, 0, s.fs.fail("truncate", s.path(), err)
+		}
+	}
+	return h, fuse.FOPEN_KEEP_CACHE, 0
+}
+
+func (s *stagedNode) open(ctx context.Context, flags uint32) (*stagedHandle, error) {
+	mode := flags & syscall.O_ACCMODE
+	h := &stagedHandle{
+		thread: thread(ctx), append: flags&syscall.O_APPEND != 0,
+		read: mode != syscall.O_WRONLY, write: mode != syscall.O_RDONLY,
+	}
+	if h.write {
+		h.opener = s.fs.proc.threadGroup(h.thread)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return nil, errSuperseded
+	}
+	s.handles++
+	if h.write {
+		s.rule.opened()
+		s.appendOK = true
+	}
+	return h, nil
+}
+
+// Read reads back what was written.
+func (s *stagedNode) Read(_ context.Context, _ gofs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	n, err := s.file.ReadAt(context.Background(), dest, off)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, s.fs.fail("read", s.path(), err)
+	}
+	return fuse.ReadResultData(dest[:n]), 0
+}
+
+// Write takes bytes into the spool. An O_APPEND descriptor writes at the end as
+// it is here: the kernel's idea of it is old after a rebase.
+func (s *stagedNode) Write(_ context.Context, fh gofs.FileHandle, data []byte, off int64) (uint32, syscall.Errno) {
+	var n int
+	var err error
+	if h, ok := fh.(*stagedHandle); ok && h.append {
+		n, err = s.file.Append(context.Background(), data)
+	} else {
+		n, err = s.file.WriteAt(context.Background(), data, off)
+	}
+	if err != nil {
+		return uint32(n), s.fs.fail("write", s.path(), err)
+	}
+	return uint32(n), 0
+}
+
+// Allocate is fallocate(2) without hole punching.
+func (s *stagedNode) Allocate(_ context.Context, _ gofs.FileHandle, off, size uint64, mode uint32) syscall.Errno {
+	if mode&^fallocKeepSize != 0 {
+		return toErrno(errUnsupported)
+	}
+	work, cancel := s.fs.background()
+	defer cancel()
+	return s.fs.fail("allocate", s.path(), s.file.Allocate(work, int64(off), int64(size), mode&fallocKeepSize != 0))
+}
+
+const fallocKeepSize = 1 // FALLOC_FL_KEEP_SIZE
+
+// Lseek finds data and holes.
+func (s *stagedNode) Lseek(_ context.Context, _ gofs.FileHandle, off uint64, whence uint32) (uint64, syscall.Errno) {
+	n, err := s.file.Seek(int64(off), int(whence))
+	if err != nil {
+		return 0, toErrno(err)
+	}
+	return uint64(n), 0
+}
+
+// facts are the file's, for the close rule.
+func (s *stagedNode) facts() fileFacts {
+	return fileFacts{publishable: s.file.Dirty(), touched: s.file.Touched()}
+}
+
+// Flush is close(2) of one duplicate; its answer is close's.
+func (s *stagedNode) Flush(ctx context.Context, fh gofs.FileHandle) syscall.Errno {
+	if l, ok := s.fs.owners.of(ctx); ok {
+		s.closed(l.owner, false)
+	}
+	h, ok := fh.(*stagedHandle)
+	if !ok || !h.write {
+		return 0
+	}
+	s.mu.Lock()
+	needed := s.rule.needsFacts(s.facts())
+	s.mu.Unlock()
+	if !needed {
+		return 0
+	}
+	fl := s.flushFacts(ctx, h)
+	s.mu.Lock()
+	todo := s.rule.flush(fl, s.facts())
+	s.mu.Unlock()
+	work, cancel := s.fs.background()
+	defer cancel()
+	switch todo {
+	case doPublish:
+		return s.publish(work)
+	case doDurable:
+		return s.fs.fail("close", s.path(), s.file.Sync(work))
+	case doTear:
+		s.tear()
+	}
+	return 0
+}
+
+// flushFacts asks /proc who closes, and who still holds the file.
+func (s *stagedNode) flushFacts(ctx context.Context, h *stagedHandle) flushFacts {
+	tid := thread(ctx)
+	if tid == 0 || h.opener == 0 {
+		return flushFacts{opener: true} // another pid namespace: all that can be told
+	}
+	closer := h.opener
+	if tid != h.thread {
+		if closer = s.fs.proc.threadGroup(tid); closer == 0 {
+			return flushFacts{}
+		}
+	}
+	killed, known := s.fs.proc.killed(closer)
+	if killed || !known {
+		return flushFacts{killed: killed, opener: closer == h.opener, held: true}
+	}
+	if closer != h.opener {
+		return flushFacts{}
+	}
+	held, _ := s.fs.proc.held(closer, s.name.ino)
+	return flushFacts{opener: true, held: held}
+}
+
+func (s *stagedNode) tear() {
+	if err := s.file.SetState(staging.Torn, "its writer was killed by a signal"); err != nil {
+		s.fs.fail("record", s.path(), err)
+	}
+	s.fs.names.hide(s)
+	s.fs.Log.Warn("writer killed: file kept, not published", attrPath(s.path()), attrWrite(s.file.ID()))
+}
+
+// Fsync makes the bytes durable here, and publishes them when they are a whole
+// file of their partition's format.
+func (s *stagedNode) Fsync(_ context.Context, fh gofs.FileHandle, _ uint32) syscall.Errno {
+	work, cancel := s.fs.background()
+	defer cancel()
+	if err := s.file.Sync(work); err != nil {
+		return s.fs.fail("fsync", s.path(), err)
+	}
+	s.mu.Lock()
+	wanted := s.rule.needsFacts(s.facts())
+	s.mu.Unlock()
+	h, ok := fh.(*stagedHandle)
+	if !wanted || !ok || !h.write || s.fs.Committer.Check(work, s.file) != nil {
+		return 0
+	}
+	return s.publish(work)
+}
+
+// Release ends a descriptor; the last writing one publishes what no FLUSH did.
+func (s *stagedNode) Release(ctx context.Context, fh gofs.FileHandle) syscall.Errno {
+	if l, ok := s.fs.owners.of(ctx); ok && l.flock {
+		s.closed(l.owner, true)
+	}
+	h, ok := fh.(*stagedHandle)
+	if !ok {
+		return 0
+	}
+	todo := doNothing
+	s.mu.Lock()
+	if h.write {
+		todo = s.rule.release(s.facts())
+		s.appendOK = s.rule.writers > 0 && s.appendOK
+	}
+	s.mu.Unlock()
+	if todo == doPublish {
+		work, cancel := s.fs.background()
+		s.publish(work) // its failure is logged and shown; nobody waits for it
+		cancel()
+	}
+	s.mu.Lock()
+	s.handles--
+	last := s.handles == 0
+	s.mu.Unlock()
+	if last {
+		s.end()
+	}
+	return 0
+}
+
+// publish makes the file visible as it is now, and remembers its attributes.
+func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
+	s.fs.publishing.Add(1)
+	defer s.fs.publishing.Done()
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	if !s.file.Dirty() {
+		return 0 // another close has published it
+	}
+	began := time.Now()
+	obj, err := s.fs.Committer.Commit(ctx, s.file)
+	if isEmpty(err) {
+		return 0 // an empty file of a format that has none waits for its bytes
+	}
+	s.fs.observePublish(began, err)
+	if err != nil {
+		s.mu.Lock()
+		s.appendOK = false
+		s.mu.Unlock()
+		s.fs.names.hide(s)
+		return s.fs.fail("publish", s.path(), err)
+	}
+	s.fs.remember(obj, s.file.Record().Attributes)
+	s.fs.names.hide(s)
+	return 0
+}
+
+// end lets go of a version that nobody has open any more: what is published
+// needs no spool; what could not be published is kept, and shown.
+func (s *stagedNode) end() {
+	s.mu.Lock()
+	if s.handles > 0 || s.ended {
+		s.mu.Unlock()
+		return
+	}
+	waiting := !s.rule.unlinked && s.file.Dirty() && s.file.Record().State == staging.Staged && s.file.Poisoned() == nil
+	s.ended = !waiting
+	drop := s.rule.unlinked || !s.file.Dirty()
+	s.mu.Unlock()
+	if waiting {
+		return // an empty Parquet file: found by its name until its bytes come
+	}
+	s.fs.names.dropWriter(s)
+	s.file.Release()
+	if drop {
+		if err := s.file.Drop(); err != nil {
+			s.fs.fail("drop", s.path(), err)
+		}
+	}
+	s.fs.names.release(s.name)
+}
+
+// abandon ends a version whose opener never came back for it.
+func (s *stagedNode) abandon() {
+	s.mu.Lock()
+	if s.handles == 0 && !s.file.Touched() {
+		s.rule.unlinked = true
+	}
+	s.mu.Unlock()
+	s.end()
+}
+
+// unlink takes the version's name away: it is never published.
+func (s *stagedNode) unlink() {
+	s.mu.Lock()
+	s.rule.unlinked = true
+	s.mu.Unlock()
+	s.end()
+}
+
+// remember keeps what a publish set: attributes, and that this mount made it.
+func (f *FS) remember(o objectstore.Object, a staging.Attributes) {
+	f.Attr.Set(attrKey(o.Location), o.ETag, madeAttributes(a))
+}

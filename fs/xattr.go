@@ -1,0 +1,162 @@
+package fs
+
+import (
+	"context"
+	"syscall"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+)
+
+// Extended attributes are read only, and few: user.lakefs.etag and
+// user.lakefs.uri of a file, user.lakefs.target of a staged one,
+// user.lakefs.location of a directory.
+const (
+	xattrETag     = "user.lakefs.etag"
+	xattrURI      = "user.lakefs.uri"
+	xattrTarget   = "user.lakefs.target"
+	xattrLocation = "user.lakefs.location"
+)
+
+// xattrs is a node's list of attributes.
+type xattrs []struct{ name, value string }
+
+func (x xattrs) get(name string, dest []byte) (uint32, syscall.Errno) {
+	for _, a := range x {
+		if a.name == name {
+			return answer(dest, a.value)
+		}
+	}
+	return 0, toErrno(errNoAttribute)
+}
+
+func (x xattrs) list(dest []byte) (uint32, syscall.Errno) {
+	var all string
+	for _, a := range x {
+		all += a.name + "\x00"
+	}
+	return answer(dest, all)
+}
+
+func answer(dest []byte, value string) (uint32, syscall.Errno) {
+	if len(value) > len(dest) {
+		return uint32(len(value)), toErrno(errRange)
+	}
+	return uint32(copy(dest, value)), 0
+}
+
+// uri is how an object is called outside the mount.
+func uri(l objectstore.Location) string {
+	if l.Bucket == "" {
+		return ""
+	}
+	return "file://" + l.Bucket + "/" + l.Key
+}
+
+func (o *objectNode) xattrs() xattrs {
+	return xattrs{{xattrETag, o.object.ETag}, {xattrURI, uri(o.object.Location)}}
+}
+
+// Getxattr reads one attribute.
+func (o *objectNode) Getxattr(_ context.Context, name string, dest []byte) (uint32, syscall.Errno) {
+	return o.xattrs().get(name, dest)
+}
+
+// Listxattr lists the attributes.
+func (o *objectNode) Listxattr(_ context.Context, dest []byte) (uint32, syscall.Errno) {
+	return o.xattrs().list(dest)
+}
+
+func (s *stagedNode) xattrs() xattrs {
+	return xattrs{{xattrTarget, uri(s.file.Record().Target)}}
+}
+
+// Getxattr reads one attribute.
+func (s *stagedNode) Getxattr(_ context.Context, name string, dest []byte) (uint32, syscall.Errno) {
+	return s.xattrs().get(name, dest)
+}
+
+// Listxattr lists the attributes.
+func (s *stagedNode) Listxattr(_ context.Context, dest []byte) (uint32, syscall.Errno) {
+	return s.xattrs().list(dest)
+}
+
+func (v *stagedViewNode) xattrs() xattrs {
+	return xattrs{{xattrTarget, uri(v.file.Record().Target)}}
+}
+
+// Getxattr reads one attribute.
+func (v *stagedViewNode) Getxattr(_ context.Context, name string, dest []byte) (uint32, syscall.Errno) {
+	return v.xattrs().get(name, dest)
+}
+
+// Listxattr lists the attributes.
+func (v *stagedViewNode) Listxattr(_ context.Context, dest []byte) (uint32, syscall.Errno) {
+	return v.xattrs().list(dest)
+}
+
+func (d *dirNode) xattrs() xattrs {
+	path, err := d.path()
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := d.fs.background()
+	defer cancel()
+	n, err := d.fs.View.Lookup(ctx, path)
+	if err != nil || n.Location() == (objectstore.Location{}) {
+		return nil
+	}
+	return xattrs{{xattrLocation, uri(n.Location())}}
+}
+
+// Getxattr reads one attribute. What the kernel and tools ask all the time
+// (security.*, system.*) is answered without a look-up.
+func (d *dirNode) Getxattr(_ context.Context, name string, dest []byte) (uint32, syscall.Errno) {
+	if name != xattrLocation {
+		return 0, toErrno(errNoAttribute)
+	}
+	return d.xattrs().get(name, dest)
+}
+
+// Listxattr lists the attributes.
+func (d *dirNode) Listxattr(_ context.Context, dest []byte) (uint32, syscall.Errno) {
+	return d.xattrs().list(dest)
+}
+
+// Setxattr and Removexattr are not supported: tools fall back.
+func (o *objectNode) Setxattr(context.Context, string, []byte, uint32) syscall.Errno {
+	return toErrno(errUnsupported)
+}
+
+// Removexattr is not supported.
+func (o *objectNode) Removexattr(context.Context, string) syscall.Errno {
+	return toErrno(errUnsupported)
+}
+
+// Setxattr is not supported.
+func (s *stagedNode) Setxattr(context.Context, string, []byte, uint32) syscall.Errno {
+	return toErrno(errUnsupported)
+}
+
+// Removexattr is not supported.
+func (s *stagedNode) Removexattr(context.Context, string) syscall.Errno {
+	return toErrno(errUnsupported)
+}
+
+// Setxattr is not supported.
+func (d *dirNode) Setxattr(context.Context, string, []byte, uint32) syscall.Errno {
+	return toErrno(errUnsupported)
+}
+
+// Removexattr is not supported.
+func (d *dirNode) Removexattr(context.Context, string) syscall.Errno {
+	return toErrno(errUnsupported)
+}
+
+// Setxattr is not supported.
+func (e *entryNode) Setxattr(context.Context, string, []byte, uint32) syscall.Errno {
+	return toErrno(errUnsupported)
+}
+
+var _ gofs.NodeSetxattrer = (*stagedNode)(nil)
