@@ -80,11 +80,15 @@ func formatTime(t time.Time) string {
 	if nsec == 0 {
 		return strconv.FormatInt(sec, 10)
 	}
-	sign := ""
+	var b []byte
 	if sec < 0 { // -1.25 is 0.75 s after -2
-		sign, sec, nsec = "-", -sec-1, 1e9-nsec
+		b, sec, nsec = append(b, '-'), -sec-1, 1e9-nsec
 	}
-	return strings.TrimRight(fmt.Sprintf("%s%d.%09d", sign, sec, nsec), "0")
+	b = append(strconv.AppendInt(b, sec, 10), '.')
+	dot := len(b)
+	b = strconv.AppendInt(b, int64(1e9+nsec), 10)
+	b = append(b[:dot], b[dot+1:]...) // the 1 that kept the zeros
+	return strings.TrimRight(string(b), "0")
 }
 
 // parseTime is formatTime's inverse.

@@ -16,9 +16,13 @@ const (
 	tempTries     = 100
 )
 
+// xattrMade marks a "_temporary" that this package made, so that the last of
+// several mounts, or the next one after a crash, may remove it.
+const xattrMade = "user.lakefs-mount-made"
+
 // temps counts the users of each "_temporary" in this process, so that the last
-// one removes those that were made here. Where another process made it while
-// this one used it, it stays.
+// one removes those that were made here. Without extended attributes one stays
+// that another process made and could not remove while this one used it.
 type temps struct {
 	mu   sync.Mutex
 	used map[dirID]*tempUse // by the directory above
@@ -26,7 +30,7 @@ type temps struct {
 
 type tempUse struct {
 	users int
-	made  dirID // the "_temporary" that was made here; zero: none
+	made  dirID // the "_temporary" that was made in this process; zero: none
 }
 
 // temp is a file that is being written below a "_temporary".
@@ -87,15 +91,11 @@ func (t *temps) directory(above *parent) (int, error) {
 		return -1, err
 	}
 	made := err == nil
-	fd := -1
-	err = retry(func() (err error) {
-		const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-		fd, err = unix.Openat(above.fd, tempDirectory, flags, 0)
-		return err
-	})
+	fd, err := openTemporary(above)
 	if err != nil || !made {
 		return fd, err
 	}
+	_ = unix.Fsetxattr(fd, xattrMade, []byte("1"), 0) // best effort: see temps
 	var st unix.Stat_t
 	if err := fstat(fd, &st); err != nil {
 		unix.Close(fd)
@@ -105,6 +105,15 @@ func (t *temps) directory(above *parent) (int, error) {
 	defer t.mu.Unlock()
 	t.used[above.id].made = dirID{st.Dev, st.Ino}
 	return fd, nil
+}
+
+func openTemporary(above *parent) (fd int, err error) {
+	err = retry(func() (err error) {
+		const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+		fd, err = unix.Openat(above.fd, tempDirectory, flags, 0)
+		return err
+	})
+	return fd, err
 }
 
 func createTemp(dir int, name string) (fd int, err error) {
@@ -163,9 +172,24 @@ func (t *temps) leave(above *parent) {
 		return
 	}
 	delete(t.used, above.id)
-	var st unix.Stat_t
-	if u.made == (dirID{}) || lstat(above.fd, tempDirectory, &st) != nil || u.made != (dirID{st.Dev, st.Ino}) {
-		return
+	if madeHere(above, u.made) {
+		_ = unlink(above.fd, tempDirectory, unix.AT_REMOVEDIR) // not empty: in use
 	}
-	_ = unlink(above.fd, tempDirectory, unix.AT_REMOVEDIR) // not empty: another's now
+}
+
+// madeHere reports that the "_temporary" is the one that was made here, or has
+// the mark.
+func madeHere(above *parent, made dirID) bool {
+	fd, err := openTemporary(above)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if fstat(fd, &st) == nil && made == (dirID{st.Dev, st.Ino}) {
+		return true
+	}
+	var b [1]byte
+	n, err := unix.Fgetxattr(fd, xattrMade, b[:])
+	return err == nil && n == 1
 }
