@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// ErrClosed: the store was closed.
+// ErrClosed means that the store was closed.
 var ErrClosed = errors.New("attributes closed")
 
 const (
@@ -90,6 +90,8 @@ type change struct{ value []byte }
 // backing is where entries are kept. apply may run beside get, each alone.
 type backing interface {
 	get(key string) []byte // nil: none
+	// damaged: the backing answers nothing any more and is to be replaced.
+	damaged() bool
 	apply(batch map[string]change) error
 	// keys lists those that begin with prefix.
 	keys(prefix string) ([]string, error)
@@ -139,6 +141,9 @@ func (s *Store) entry(key string) (entry, bool) {
 	s.mu.Unlock()
 	if !ok && b != nil {
 		c.value = b.get(key)
+		if b.damaged() {
+			signal(s.wake)
+		}
 	}
 	if c.value == nil {
 		return entry{}, false

@@ -170,7 +170,9 @@ func (b *bolt) use(begin func(func(*bbolt.Tx) error) error, f func(attributes, o
 	return err
 }
 
-// get misses where the file is damaged: the next apply will tell.
+func (b *bolt) damaged() bool { return b.broken.Load() }
+
+// get misses where the file is damaged.
 func (b *bolt) get(key string) (value []byte) {
 	err := b.use(b.db.View, func(attributes, _ *bbolt.Bucket) error {
 		if v := attributes.Get([]byte(key)); len(v) > orderLen {

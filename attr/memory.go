@@ -91,4 +91,6 @@ func (m *memory) compactLocked() {
 	m.mu.order = live
 }
 
+func (m *memory) damaged() bool { return false }
+
 func (m *memory) close() error { return nil }

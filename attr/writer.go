@@ -65,11 +65,12 @@ func (s *Store) pause(err error, before time.Duration) time.Duration {
 	return min(max(2*before, 2*flushEvery), maxRetry)
 }
 
-// flush writes what is pending; on an error it stays pending.
+// flush writes what is pending, and replaces a damaged backing; on an error it
+// stays pending.
 func (s *Store) flush() error {
 	s.mu.Lock()
 	batch, b := s.mu.pending, s.mu.backing
-	if len(batch) == 0 {
+	if len(batch) == 0 && !b.damaged() {
 		s.mu.Unlock()
 		return nil
 	}

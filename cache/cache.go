@@ -37,7 +37,7 @@ import (
 // DefaultBlockSize is the size of a block when Options gives none.
 const DefaultBlockSize = 1 << 20
 
-// ErrClosed: the cache or the handle was closed.
+// ErrClosed means that the cache or the handle was closed.
 var ErrClosed = errors.New("cache closed")
 
 // Options of a cache; the zero value keeps nothing, as it has no memory.
@@ -180,7 +180,8 @@ func (c *Cache) Stats() Stats {
 
 // Close ends all fetches and waits for them, and gives all memory back, that of
 // blocks being copied at this moment when their readers are done. Waiting and
-// later reads get ErrClosed. It may be called again.
+// later reads get ErrClosed; a read past the cache ends with its own context.
+// It may be called again.
 func (c *Cache) Close() {
 	c.mu.Lock()
 	c.mu.closed = true

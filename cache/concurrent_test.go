@@ -16,12 +16,11 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/internal/budget"
 )
 
-// gated makes each piece of each body wait for a value of the returned channel,
-// and each body end with err.
-func (s *source) gated(err error) chan<- struct{} {
+// gated makes each piece of each body wait for a value of the returned channel.
+func (s *source) gated() chan<- struct{} {
 	gate := make(chan struct{})
 	s.answer = func(ctx context.Context, _ int, want []byte) (io.ReadCloser, error) {
-		return &body{rest: want, err: err, gate: gate, ctx: ctx}, nil
+		return &body{rest: want, gate: gate, done: ctx.Done()}, nil
 	}
 	return gate
 }
@@ -45,7 +44,7 @@ func TestAHundredReadersOfABlockCauseOneFetch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := newCache(t, 4)
 		s := newSource("f", 64*kib)
-		gate := s.gated(nil)
+		gate := s.gated()
 		handles := []*cache.Handle{open(t, c, s), open(t, c, s)}
 		var wg sync.WaitGroup
 		for i := range 100 {
@@ -67,7 +66,7 @@ func TestBytesAreServedAsTheyArrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := newCache(t, 4)
 		s := newSource("f", 64*kib)
-		gate := s.gated(nil)
+		gate := s.gated()
 		h := open(t, c, s)
 		first, second := make([]byte, 10_000), make([]byte, 10_001)
 		a := reading(t.Context(), h, first, 0)
@@ -77,8 +76,8 @@ func TestBytesAreServedAsTheyArrive(t *testing.T) {
 		checkBytes(t, s, 0, first, r.n, r.err)
 		synctest.Wait()
 		select {
-		case r := <-b:
-			t.Errorf("a read of 10001 bytes ended when 10000 had come: %v", r)
+		case early := <-b:
+			t.Errorf("a read of 10001 bytes ended when 10000 had come: %v", early)
 		default:
 		}
 		close(gate)
@@ -91,7 +90,7 @@ func TestInterruptedReaderReturnsAtOnceAndHarmsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := newCache(t, 4)
 		s := newSource("f", 64*kib)
-		gate := s.gated(nil)
+		gate := s.gated()
 		h := open(t, c, s)
 		ctx, interrupt := context.WithCancel(t.Context())
 		a := reading(ctx, h, make([]byte, 100), 0) // it starts the fetch
@@ -116,7 +115,7 @@ func TestFetchGoesOnWhenNobodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := newCache(t, 4)
 		s := newSource("f", 64*kib)
-		gate := s.gated(nil)
+		gate := s.gated()
 		h := open(t, c, s)
 		ctx, interrupt := context.WithCancel(t.Context())
 		a := reading(ctx, h, make([]byte, 100), 0)
@@ -136,7 +135,7 @@ func TestCloseEndsFetchesAndWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := newCache(t, 4)
 		s := newSource("f", 64*kib)
-		s.gated(nil)
+		s.gated()
 		h := open(t, c, s)
 		a := reading(t.Context(), h, make([]byte, 100), 0)
 		synctest.Wait()
@@ -228,7 +227,7 @@ func TestAFailureOfReadAheadIsNobodysUntilAskedFor(t *testing.T) {
 		gate := make(chan struct{})
 		s.answer = func(ctx context.Context, call int, want []byte) (io.ReadCloser, error) {
 			if call == 1 { // the block that is read, and read-ahead: fails in the latter
-				return &body{rest: want[:64*kib], err: errStore, gate: gate, ctx: ctx}, nil
+				return &body{rest: want[:64*kib], err: errStore, gate: gate, done: ctx.Done()}, nil
 			}
 			return &body{rest: want}, nil
 		}
@@ -254,7 +253,7 @@ func TestBlocksInUseAreNotGivenToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, b := newCache(t, 1)
 		s, other := newSource("f", 64*kib), newSource("other", 64*kib)
-		gate := s.gated(nil)
+		gate := s.gated()
 		p := make([]byte, 64*kib)
 		a := reading(t.Context(), open(t, c, s), p, 0) // holds the only block
 		synctest.Wait()
@@ -279,7 +278,7 @@ func TestDropWhileABlockArrives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := newCache(t, 4)
 		s := newSource("f", 64*kib)
-		gate := s.gated(nil)
+		gate := s.gated()
 		h := open(t, c, s)
 		p := make([]byte, 64*kib)
 		a := reading(t.Context(), h, p, 0)
@@ -349,7 +348,7 @@ func randomReader(t *testing.T, c *cache.Cache, b *budget.Budget, sources []*sou
 			p := make([]byte, 1+r.IntN(100*kib))
 			n, err := h.ReadAt(ctx, p, int64(off))
 			cancel()
-			if allowed(err, ctx) {
+			if allowed(ctx, err) {
 				if string(p[:n]) != string(s.data[off:off+n]) {
 					t.Errorf("failed read of %d at %d: other bytes than the source's", len(p), off)
 				}
@@ -374,7 +373,7 @@ func randomReader(t *testing.T, c *cache.Cache, b *budget.Budget, sources []*sou
 }
 
 // allowed says whether a read may end with err, as the source is flaky.
-func allowed(err error, ctx context.Context) bool {
+func allowed(ctx context.Context, err error) bool {
 	return errors.Is(err, errStore) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, cache.ErrLength) ||
 		ctx.Err() != nil && errors.Is(err, context.Canceled)
 }

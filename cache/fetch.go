@@ -9,7 +9,7 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/internal/budget"
 )
 
-// ErrLength: a body had more bytes than were asked for.
+// ErrLength means that a body had more bytes than were asked for, or fewer.
 var ErrLength = errors.New("answer of the wrong length")
 
 // maxEmptyReads in a row without a byte or an error end a fetch.

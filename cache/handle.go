@@ -120,8 +120,8 @@ func (h *Handle) read(ctx context.Context, p []byte, off int64, want span) (int,
 		part := p[n : n+int(min(int64(len(p)-n), h.cache.blockLen(h.file, index)-from))]
 		err := h.readBlock(ctx, index, want, part, from)
 		if errors.Is(err, errNoMemory) {
-			m, err := h.readUncached(ctx, p[n:], at)
-			return n + m, err
+			m, direct := h.readUncached(ctx, p[n:], at)
+			return n + m, direct
 		}
 		if err != nil {
 			return n, err

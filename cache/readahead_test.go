@@ -13,7 +13,15 @@ func TestReadAheadWindow(t *testing.T) {
 			100, []read{{0, 3, 4}},
 		},
 		"sequential reads double the window up to 8": {100, []read{
-			{0, 0, 1}, {1, 1, 3}, {2, 2, 5}, {3, 3, 9}, {4, 4, 5}, {5, 5, 6}, {6, 6, 17}, {7, 7, 8}, {8, 8, 9},
+			{0, 0, 1},
+			{1, 1, 3},
+			{2, 2, 5},
+			{3, 3, 9},
+			{4, 4, 5},
+			{5, 5, 6},
+			{6, 6, 17},
+			{7, 7, 8},
+			{8, 8, 9},
 			{12, 12, 13}, // a jump inside the window is a jump
 		}},
 		"pieces of one block do not widen the window twice": {100, []read{

@@ -69,15 +69,15 @@ type body struct {
 	rest []byte
 	err  error
 	gate <-chan struct{}
-	ctx  context.Context
+	done <-chan struct{}
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	if b.gate != nil {
 		select {
 		case <-b.gate:
-		case <-b.ctx.Done():
-			return 0, b.ctx.Err()
+		case <-b.done:
+			return 0, context.Canceled
 		}
 	}
 	if len(b.rest) == 0 {
@@ -94,49 +94,49 @@ func (b *body) Read(p []byte) (int, error) {
 func (b *body) Close() error { return nil }
 
 // newCache returns a cache of small blocks with room for blocks of them.
-func newCache(t testing.TB, blocks int64) (*cache.Cache, *budget.Budget) {
-	t.Helper()
+func newCache(tb testing.TB, blocks int64) (*cache.Cache, *budget.Budget) {
+	tb.Helper()
 	b := budget.New(blocks * 64 * kib)
 	c := cache.New(cache.Options{Budget: b, BlockSize: 64 * kib})
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		c.Close()
 		if got := b.Used(); got != 0 {
-			t.Errorf("budget in use after Close: got %d bytes, want 0", got)
+			tb.Errorf("budget in use after Close: got %d bytes, want 0", got)
 		}
 		if s := c.Stats(); s.Bytes != 0 || s.Blocks != 0 {
-			t.Errorf("after Close: got %d bytes in %d blocks, want none", s.Bytes, s.Blocks)
+			tb.Errorf("after Close: got %d bytes in %d blocks, want none", s.Bytes, s.Blocks)
 		}
 	})
 	return c, b
 }
 
-func open(t testing.TB, c *cache.Cache, s *source) *cache.Handle {
-	t.Helper()
+func open(tb testing.TB, c *cache.Cache, s *source) *cache.Handle {
+	tb.Helper()
 	h := c.Open(s.version, s.fetch)
-	t.Cleanup(h.Close)
+	tb.Cleanup(h.Close)
 	return h
 }
 
 // checkRead reads n bytes at off and compares them with the source's.
-func checkRead(t testing.TB, h *cache.Handle, s *source, off, n int) {
-	t.Helper()
+func checkRead(tb testing.TB, h *cache.Handle, s *source, off, n int) {
+	tb.Helper()
 	p := make([]byte, n)
 	got, err := h.ReadAt(context.Background(), p, int64(off))
-	checkBytes(t, s, off, p, got, err)
+	checkBytes(tb, s, off, p, got, err)
 }
 
-func checkBytes(t testing.TB, s *source, off int, p []byte, n int, err error) {
-	t.Helper()
+func checkBytes(tb testing.TB, s *source, off int, p []byte, n int, err error) {
+	tb.Helper()
 	want := s.data[min(off, len(s.data)):min(off+len(p), len(s.data))]
 	wantErr := error(nil)
 	if len(want) < len(p) {
 		wantErr = io.EOF
 	}
 	if n != len(want) || !errors.Is(err, wantErr) {
-		t.Errorf("ReadAt(%d, %d): got %d, %v, want %d, %v", off, len(p), n, err, len(want), wantErr)
+		tb.Errorf("ReadAt(%d, %d): got %d, %v, want %d, %v", off, len(p), n, err, len(want), wantErr)
 		return
 	}
 	if string(p[:n]) != string(want) {
-		t.Errorf("ReadAt(%d, %d): other bytes than the source's", off, len(p))
+		tb.Errorf("ReadAt(%d, %d): other bytes than the source's", off, len(p))
 	}
 }

@@ -36,7 +36,7 @@ const (
 	priorities  = iota
 )
 
-// ErrTooLarge: more was asked for than the whole budget; waiting cannot help.
+// ErrTooLarge means that more was asked for than the whole budget; waiting cannot help.
 var ErrTooLarge = errors.New("larger than the memory budget")
 
 // Budget is an amount of bytes to share. All methods may be called concurrently.

@@ -201,11 +201,14 @@ func DefaultBuckets() []time.Duration {
 	}
 }
 
-// CounterVec is a family of counters; GaugeVec, HistogramVec likewise.
 type (
-	CounterVec   struct{ v vec[*Counter] }
-	GaugeVec     struct{ v vec[*Gauge] }
-	FuncVec      struct{ v vec[*Func] }
+	// CounterVec is a family of counters by label values.
+	CounterVec struct{ v vec[*Counter] }
+	// GaugeVec is a family of gauges by label values.
+	GaugeVec struct{ v vec[*Gauge] }
+	// FuncVec is a family of functions by label values.
+	FuncVec struct{ v vec[*Func] }
+	// HistogramVec is a family of histograms by label values.
 	HistogramVec struct{ v vec[*Histogram] }
 )
 
