@@ -124,7 +124,8 @@ func (f *FS) inode(ctx context.Context, d *dirNode, n catalogview.Node, busy boo
 func (f *FS) objectInode(ctx context.Context, d *dirNode, n catalogview.Node, out *fuse.EntryOut) *gofs.Inode {
 	nm := f.names.acquire(n.Path)
 	defer f.names.release(nm)
-	o := &objectNode{fs: f, lockable: lockable{locks: f.locks, held: held{name: nm}}, object: n.Object, insertOnly: insertOnly(n)}
+	f.names.locate(nm, n.Object.Location)
+	o := &objectNode{fs: f, lockable: lockable{locks: f.locks, held: held{name: nm}}, version: n.Object, insertOnly: insertOnly(n)}
 	o.attributes(&out.Attr)
 	in := d.NewInode(ctx, o, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: nm.ino, Gen: generation(n.Object.ETag)})
 	if living, ok := in.Operations().(*objectNode); ok {

@@ -22,6 +22,8 @@ type name struct {
 	ino  uint64
 	refs int  // living nodes (see held), and writes
 	gone bool // unlinked or replaced: the path means another file now
+	// loc is where the published object lies; a rename moves it.
+	loc objectstore.Location
 
 	// staged is the unpublished file that the name leads to; nil where the
 	// published one does.
@@ -148,6 +150,20 @@ func (t *names) pathOf(n *name) (path string, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return n.path, !n.gone
+}
+
+// locate notes where n's object lies.
+func (t *names) locate(n *name, loc objectstore.Location) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n.loc = loc
+}
+
+// location returns where n's object lies.
+func (t *names) location(n *name) objectstore.Location {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return n.loc
 }
 
 // find calls f with path's name, or nil, under the lock.
@@ -326,9 +342,10 @@ func (t *names) removeLocked(path string) []*stagedNode {
 	return lost
 }
 
-// move makes the name at from, and all below it, the names of to; what was at
-// to is gone. It returns the writers that lost their name, and those that moved.
-func (t *names) move(from, to string) (lost, moved []*stagedNode) {
+// move makes the name at from, and all below it, the names of to, which lies at
+// loc (a directory's ends in "/"); what was at to is gone. It returns the
+// writers that lost their name, and those that moved.
+func (t *names) move(from, to string, loc objectstore.Location) (lost, moved []*stagedNode) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if from == to {
@@ -350,7 +367,9 @@ func (t *names) move(from, to string) (lost, moved []*stagedNode) {
 		delete(t.byPath, n.path)
 	}
 	for _, n := range below {
-		n.path = to + strings.TrimPrefix(n.path, from)
+		below := strings.TrimPrefix(n.path, from)
+		n.path = to + below
+		n.loc = objectstore.Location{Bucket: loc.Bucket, Key: strings.TrimSuffix(loc.Key, "/") + below}
 		t.byPath[n.path] = n
 		for s := range n.writers {
 			moved = append(moved, s)

@@ -21,8 +21,8 @@ type objectNode struct {
 	gofs.Inode
 	lockable
 	fs         *FS
-	object     objectstore.Object
-	insertOnly bool // rule 22
+	version    objectstore.Object // its Location is where it lay when the node was made; see object
+	insertOnly bool               // rule 22
 }
 
 var (
@@ -45,15 +45,23 @@ var (
 // OnForget gives the name back when the kernel has forgotten the node.
 func (o *objectNode) OnForget() { o.fs.names.forget(&o.held) }
 
+// object returns the version where it lies now.
+func (o *objectNode) object() objectstore.Object {
+	v := o.version
+	v.Location = o.fs.names.location(o.name)
+	return v
+}
+
 // attributes fills the version's attributes.
 func (o *objectNode) attributes(a *fuse.Attr) {
-	o.fs.fill(a, o.name.ino, o.object.Size, o.object.ModTime)
+	v := o.object()
+	o.fs.fill(a, o.name.ino, v.Size, v.ModTime)
 	a.Mode = syscall.S_IFREG
 	mode := o.fs.FileMode
-	if m, ok := metaMode(o.object.Meta); ok {
+	if m, ok := metaMode(v.Meta); ok {
 		mode = m
 	}
-	o.fs.overlay(a, o.object.Location, o.object.ETag, mode)
+	o.fs.overlay(a, v.Location, v.ETag, mode)
 }
 
 // Getattr costs no request: the node is a version.
@@ -69,10 +77,10 @@ func (o *objectNode) Setattr(ctx context.Context, _ gofs.FileHandle, in *fuse.Se
 	if _, ok := in.GetSize(); ok {
 		return o.redirect(ctx, syscall.O_WRONLY)
 	}
-	if err := o.fs.mayChange(o.object, WriteOverwrite); err != nil {
+	if err := o.fs.mayChange(o.object(), WriteOverwrite); err != nil {
 		return o.fs.fail("setattr", o.path(), err)
 	}
-	o.fs.keepAttributes(o.object.Location, o.object.ETag, in)
+	o.fs.keepAttributes(o.object().Location, o.version.ETag, in)
 	out.SetTimeout(o.fs.MetadataTTL)
 	o.attributes(&out.Attr)
 	return 0
@@ -119,10 +127,10 @@ func (o *objectNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, u
 	tid := thread(ctx)
 	work, cancel := o.fs.background()
 	defer cancel()
-	file := o.fs.names.unpin(o.name, tid, o.object.ETag)
+	file := o.fs.names.unpin(o.name, tid, o.version.ETag)
 	if file == nil {
 		var err error
-		file, err = o.fs.openObject(work, o.object)
+		file, err = o.fs.openObject(work, o.object())
 		if errors.Is(err, objectstore.ErrChanged) || errors.Is(err, objectstore.ErrNotExist) {
 			o.fs.names.turnAway(o.name, tid)
 			return nil, 0, toErrno(errSuperseded)
@@ -136,7 +144,8 @@ func (o *objectNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, u
 
 // open wraps a pinned file, or the store, in a handle.
 func (o *objectNode) open(file *os.File) *objectHandle {
-	v := cache.Version{Bucket: o.object.Bucket, Key: o.object.Key, ETag: o.object.ETag, Size: o.object.Size}
+	obj := o.object()
+	v := cache.Version{Bucket: obj.Bucket, Key: obj.Key, ETag: obj.ETag, Size: obj.Size}
 	return &objectHandle{file: file, direct: file != nil && o.fs.Passthrough, handle: o.fs.Cache.Open(v, o.fetch(file))}
 }
 
@@ -146,7 +155,7 @@ func (o *objectNode) fetch(file *os.File) cache.Fetch {
 		if file != nil {
 			return io.NopCloser(io.NewSectionReader(file, off, n)), nil
 		}
-		_, body, err := o.fs.Store.Read(ctx, o.object, off, n)
+		_, body, err := o.fs.Store.Read(ctx, o.object(), off, n)
 		return body, err
 	}
 }

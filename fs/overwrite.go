@@ -41,7 +41,7 @@ func (o *objectNode) newVersion(ctx context.Context, flags uint32) (*stagedNode,
 	}
 	// The precondition is taken here, from the store: a cached one would refuse
 	// a good write, one taken at the publish would lose another's.
-	base, err := o.fs.Store.Stat(ctx, o.object.Location)
+	base, err := o.fs.Store.Stat(ctx, o.object().Location)
 	if err != nil {
 		return nil, err
 	}

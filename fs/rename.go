@@ -120,7 +120,7 @@ func (m *move) staged(ctx context.Context, s *stagedNode) error {
 	if err := s.file.SetTarget(w); err != nil {
 		return err
 	}
-	m.renamed(s)
+	m.renamed(s, m.target.Location)
 	s.mu.Lock()
 	alone := s.handles == 0
 	s.mu.Unlock()
@@ -157,7 +157,7 @@ func (m *move) object(ctx context.Context, n catalogview.Node) error {
 		return err
 	}
 	m.fs.Attr.Move(attrKey(n.Object.Location), n.Object.ETag, attrKey(obj.Location), obj.ETag)
-	for _, w := range m.renamed(nil) {
+	for _, w := range m.renamed(nil, obj.Location) {
 		if err := w.file.SetTarget(m.retarget(w, obj)); err != nil {
 			return err
 		}
@@ -188,8 +188,8 @@ func (m *move) retarget(w *stagedNode, obj objectstore.Object) staging.NewWrite 
 
 // renamed makes the names follow, and takes the target's old writers their name.
 // It returns the writers that moved along, but for s.
-func (m *move) renamed(s *stagedNode) []*stagedNode {
-	lost, moved := m.fs.names.move(m.from, m.to)
+func (m *move) renamed(s *stagedNode, loc objectstore.Location) []*stagedNode {
+	lost, moved := m.fs.names.move(m.from, m.to, loc)
 	for _, w := range lost {
 		w.unlink()
 	}
@@ -224,7 +224,7 @@ func (m *move) directory(ctx context.Context, n catalogview.Node) error {
 	if err := m.fs.Attr.MoveAll(attrKey(n.Location()), attrKey(to)); err != nil {
 		m.fs.Log.Warn("attributes of a renamed directory are lost", attrPath(m.to), slog.Any("error", err))
 	}
-	for _, w := range m.renamed(nil) {
+	for _, w := range m.renamed(nil, to) {
 		if err := m.follow(ctx, w); err != nil {
 			return err
 		}

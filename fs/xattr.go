@@ -55,7 +55,8 @@ func uri(l objectstore.Location) string {
 }
 
 func (o *objectNode) xattrs() xattrs {
-	return xattrs{{xattrETag, o.object.ETag}, {xattrURI, uri(o.object.Location)}}
+	v := o.object()
+	return xattrs{{xattrETag, v.ETag}, {xattrURI, uri(v.Location)}}
 }
 
 // Getxattr reads one attribute.
