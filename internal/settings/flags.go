@@ -7,11 +7,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// AddFlags adds a flag for each setting, less those named in without.
-// [FromFlags] reads them.
-func AddFlags(fs *pflag.FlagSet, without ...string) {
+// AddFlags adds a flag for each setting, or for those named alone. [FromFlags]
+// reads them.
+func AddFlags(fs *pflag.FlagSet, names ...string) {
 	for s := range All() {
-		if slices.Contains(without, s.Name) {
+		if len(names) > 0 && !slices.Contains(names, s.Name) {
 			continue
 		}
 		f := fs.VarPF(&flagValue{setting: s, text: s.Default}, s.Name, "", s.Usage)

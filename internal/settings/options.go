@@ -71,15 +71,15 @@ func ignored(option string) bool {
 func Nearest(name string, candidates []string) string {
 	best, least := "", -1
 	for _, c := range candidates {
-		if d := distance(name, c); least < 0 || d < least {
+		if d := Distance(name, c); least < 0 || d < least {
 			best, least = c, d
 		}
 	}
 	return best
 }
 
-// distance is Levenshtein's, over bytes.
-func distance(a, b string) int {
+// Distance is the edit distance (Levenshtein) of a and b, over bytes.
+func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

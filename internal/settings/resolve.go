@@ -16,6 +16,20 @@ type Given map[string][]string
 type Resolved struct {
 	Values
 	Sources map[string]Source // by setting name
+
+	given Given
+}
+
+// Flags are the flags that give another run of the program what was given to
+// this one, beside the same environment.
+func (r Resolved) Flags() []string {
+	var flags []string
+	for s := range All() {
+		for _, raw := range r.given[s.Name] {
+			flags = append(flags, "--"+s.Name+"="+raw)
+		}
+	}
+	return flags
 }
 
 // Resolve fills the values from what was given, the environment ("NAME=value"
@@ -27,7 +41,7 @@ func Resolve(given Given, environ []string) (Resolved, error) {
 	if err != nil {
 		return Resolved{}, err
 	}
-	r := Resolved{Sources: map[string]Source{}}
+	r := Resolved{Sources: map[string]Source{}, given: given}
 	var problems []error
 	for s := range All() {
 		raws, source := s.pick(given, env)

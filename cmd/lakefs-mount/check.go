@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
+	"github.com/lakefs-mount/lakefs-mount/internal/settings"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
+	"github.com/lakefs-mount/lakefs-mount/table"
+)
+
+// finding is one thing that was looked at.
+type finding struct {
+	what    string
+	table   string // of a table: its path
+	problem string // "": none
+	remedy  string
+	detail  string // where there is no problem
+}
+
+func (p *program) checkCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check [flags] [SOURCE]",
+		Short: "Show what works here and what does not, and why",
+		Args:  arguments(0, 1),
+	}
+	settings.AddFlags(cmd.Flags(), "allow-location", "allow-other", "state-dir", "manifest-max-bytes", "manifest-max-columns", "manifest-max-keys")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		resolved, err := settings.Resolve(settings.FromFlags(cmd.Flags()), p.environ)
+		if err != nil {
+			return usageError{err}
+		}
+		return p.check(cmd.Context(), resolved, args)
+	}
+	return cmd
+}
+
+func (p *program) check(ctx context.Context, resolved settings.Resolved, args []string) error {
+	failed := 0
+	report := func(f finding) {
+		if f.problem == "" {
+			p.printf("ok    %s: %s\n", f.what, f.detail)
+			return
+		}
+		failed++
+		p.printf("FAIL  %s: %s\n", f.what, f.problem)
+		if f.remedy != "" {
+			p.printf("      %s\n", f.remedy)
+		}
+	}
+	report(checkDevice())
+	report(checkFusermount(resolved.AllowOther))
+	report(checkKernel())
+	r := &request{settings: resolved, mountpoint: "check"}
+	if len(args) == 1 {
+		p.checkSource(ctx, r, args[0], report)
+	}
+	report(p.checkState(r))
+	if failed > 0 {
+		return fmt.Errorf("%d of these do not work", failed)
+	}
+	return nil
+}
+
+// fromError is a finding of a check that is all or nothing.
+func fromError(what, detail string, err error) finding {
+	if err == nil {
+		return finding{what: what, detail: detail}
+	}
+	problem, remedy, _ := strings.Cut(err.Error(), "; ")
+	return finding{what: what, problem: problem, remedy: remedy}
+}
+
+func checkDevice() finding {
+	return fromError("/dev/fuse", "can be opened", deviceUsable("/dev/fuse"))
+}
+
+func checkFusermount(allowOther bool) finding {
+	if os.Geteuid() == 0 {
+		return finding{what: "fusermount3", detail: "not needed by root"}
+	}
+	path, _ := exec.LookPath("fusermount3") // fuseUsable tells
+	return fromError("fusermount3", path, fuseUsable(allowOther))
+}
+
+func checkKernel() finding {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return fromError("kernel", "", err)
+	}
+	release := unix.ByteSliceToString(u.Release[:])
+	var major, minor int
+	_, _ = fmt.Sscanf(release, "%d.%d", &major, &minor) // unknown: 0.0
+	version := major*1000 + minor
+	switch {
+	case version < 5008:
+		return finding{what: "kernel", problem: "Linux " + release + " is too old", remedy: "Linux 5.8 or newer is needed"}
+	case version < 6009:
+		return finding{what: "kernel", detail: "Linux " + release + ", files are read through the mount (passing them through needs 6.9)"}
+	case os.Geteuid() != 0:
+		return finding{what: "kernel", detail: "Linux " + release + ", files are read through the mount (passing them through needs root)"}
+	}
+	return finding{what: "kernel", detail: "Linux " + release + ", files are passed through"}
+}
+
+func (p *program) checkSource(ctx context.Context, r *request, source string, report func(finding)) {
+	var err error
+	if r.source, err = sourceFolder(source); err != nil {
+		report(fromError("source", "", err))
+		return
+	}
+	report(finding{what: "source", detail: r.source})
+	store, roots, err := folders(r)
+	report(fromError("allowed locations", strings.Join(roots, ", "), err))
+	if err != nil {
+		return
+	}
+	defer store.Close() //nolint:errcheck // nothing was written
+	report(checkAttributes(r.source))
+	log := newLogger(p.stderr, settings.Values{LogLevel: 12}) // the findings tell
+	view := newView(r, store, roots, log)
+	defer view.Close()
+	good, err := checkCatalog(ctx, view, report)
+	report(fromError("catalog", fmt.Sprintf("%d tables can be read", good), err))
+}
+
+// checkAttributes tells whether the folder keeps user extended attributes.
+func checkAttributes(dir string) finding {
+	_, err := unix.Getxattr(dir, "user.lakefs-write-id", nil)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return finding{what: "extended attributes", detail: "not kept by this file system: after a crash a finished publish is recognised by its content"}
+	}
+	return finding{what: "extended attributes", detail: "kept"}
+}
+
+// checkCatalog reads every entry, reports each table that cannot be read, and
+// returns how many can. An error: the catalog itself cannot be listed.
+func checkCatalog(ctx context.Context, view *catalogview.View, report func(finding)) (good int, err error) {
+	for database, err := range view.ReadDir(ctx, "") {
+		if err != nil {
+			return good, err
+		}
+		if database.Kind != catalogview.KindDatabase {
+			continue
+		}
+		for node, err := range view.ReadDir(ctx, database.Path) {
+			if err != nil {
+				report(finding{what: fmt.Sprintf("database %q", database.Path), problem: err.Error()})
+				break
+			}
+			if node.Kind != catalogview.KindTable && node.Kind != catalogview.KindEntry {
+				continue
+			}
+			f, isTable := checkTable(ctx, view, node)
+			switch {
+			case !isTable:
+			case f.problem == "":
+				good++
+			default:
+				report(f)
+			}
+		}
+	}
+	return good, nil
+}
+
+// checkTable looks at the table of a node. Of a table that has a directory the
+// entry says nothing more.
+func checkTable(ctx context.Context, view *catalogview.View, node catalogview.Node) (finding, bool) {
+	name := strings.TrimSuffix(node.Path, ".json")
+	what := fmt.Sprintf("table %q", name)
+	if node.Kind == catalogview.KindTable {
+		// A listing need not have loaded the entry.
+		full, err := view.Lookup(ctx, node.Path)
+		if err != nil {
+			return finding{what: what, table: name, problem: err.Error()}, !errors.Is(err, objectstore.ErrNotExist)
+		}
+		node = full
+	}
+	t := node.Table
+	if t == nil || (node.Kind == catalogview.KindEntry && t.Class != table.ClassView) {
+		return finding{}, false
+	}
+	if t.Readable || t.Class == table.ClassView {
+		return finding{what: what}, node.Kind == catalogview.KindTable
+	}
+	remedy := "mend its _sqe/table.json; see " + node.Path + ".json and " + node.Path + "/.lakefs/status.json in the mount"
+	if t.Class == table.ClassDenied {
+		remedy = "if it may be served, mount with --allow-location " + shellQuote(t.Location)
+	}
+	return finding{what: what, table: name, problem: t.Reason, remedy: remedy}, true
+}
+
+// checkState opens a staging directory beside those of mounts.
+func (p *program) checkState(r *request) finding {
+	const what = "state directory"
+	dir, err := p.stateDir(r.settings.StateDir, r.source, r.mountpoint)
+	if err != nil {
+		return fromError(what, "", err)
+	}
+	made := !exists(dir)
+	if err := makeStateDir(dir); err != nil {
+		return fromError(what, "", err)
+	}
+	scratch := filepath.Join(dir, fmt.Sprintf("check-%d", os.Getpid()))
+	area, err := staging.Open(scratch, staging.Options{})
+	if err == nil {
+		err = area.Close()
+	}
+	free := stagedMax(0, dir) * 2
+	err = errors.Join(err, os.RemoveAll(scratch))
+	if made {
+		err = errors.Join(err, os.Remove(dir))
+		dir = filepath.Dir(dir)
+	}
+	if err == nil && free < 1<<30 {
+		return finding{what: what, problem: fmt.Sprintf("%s has %s free", dir, sizeText(free)), remedy: "it needs room for the largest file being written; make room, or choose another with --state-dir"}
+	}
+	return fromError(what, fmt.Sprintf("%s, %s free", dir, sizeText(free)), err)
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// answerTimeout bounds how long a mount may take to answer a question about itself.
+const answerTimeout = 10 * time.Second
+
+var errNoAnswer = fmt.Errorf("no answer within %v", answerTimeout)
+
+// bounded runs op, which touches a mount and may hang, for at most limit. An op
+// that outlives it ends with the mount.
+func bounded[T any](ctx context.Context, limit time.Duration, op func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		value, err := op()
+		done <- outcome{value, err}
+	}()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-timer.C:
+		return *new(T), errNoAnswer
+	case <-ctx.Done():
+		return *new(T), ctx.Err()
+	}
+}
+
+// answers tells whether a daemon serves the mount at path; one that takes too
+// long does.
+func answers(ctx context.Context, path string) bool {
+	_, err := bounded(ctx, answerTimeout, func() (os.FileInfo, error) { return os.Stat(path) })
+	return err == nil || errors.Is(err, errNoAnswer)
+}
+
+// readControl reads a file of the mount's .lakefs/.
+func readControl(ctx context.Context, mountpoint, name string) ([]byte, error) {
+	return bounded(ctx, answerTimeout, func() ([]byte, error) {
+		return os.ReadFile(filepath.Join(mountpoint, ".lakefs", name))
+	})
+}
+
+// writeControl gives the mount a command, and returns its error. limit bounds
+// the wait for the outcome.
+func writeControl(ctx context.Context, mountpoint, command string, limit time.Duration) error {
+	_, err := bounded(ctx, limit, func() (struct{}, error) {
+		f, err := os.OpenFile(filepath.Join(mountpoint, ".lakefs", "ctl"), os.O_WRONLY, 0)
+		if err != nil {
+			return struct{}{}, err
+		}
+		_, err = f.WriteString(command + "\n")
+		return struct{}{}, errors.Join(err, f.Close())
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", mountpoint, bare(err))
+	}
+	return nil
+}

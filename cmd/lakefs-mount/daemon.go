@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"syscall"
+)
+
+// readyFlag names the descriptor on which a daemon tells its parent that the
+// mount is ready.
+const readyFlag = "ready-fd"
+
+// readyWord is what it writes there.
+const readyWord = "ready"
+
+// daemonize runs this program again, detached, and returns when its mount is
+// ready. Until then the child prints its errors where this process does.
+func (p *program) daemonize(ctx context.Context, r *request) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	read, write, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("start the daemon: %w", err)
+	}
+	defer read.Close() //nolint:errcheck // read to its end
+	cmd, err := p.startDaemon(ctx, r, write)
+	if err = errors.Join(err, write.Close()); err != nil {
+		return fmt.Errorf("start the daemon: %w", err)
+	}
+	forward := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) }) // it may have ended
+	word, err := io.ReadAll(read)
+	if forward() && err == nil && string(word) == readyWord {
+		return cmd.Process.Release()
+	}
+	if err := cmd.Wait(); err == nil {
+		return errors.New("the daemon ended before the mount was ready")
+	}
+	return errReported
+}
+
+// startDaemon starts the child, with ready as its descriptor 3. It outlives ctx.
+func (p *program) startDaemon(ctx context.Context, r *request, ready *os.File) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	args := slices.Concat([]string{"mount", "--" + readyFlag + "=3"}, r.settings.Flags(), []string{"--", r.source, r.mountpoint})
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, args...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Env = p.environ
+	cmd.ExtraFiles = []*os.File{ready}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd, cmd.Start()
+}
+
+// tellReady tells the parent of a daemon that the mount is there.
+func tellReady(ready *os.File) error {
+	if ready == nil {
+		return nil
+	}
+	_, err := ready.WriteString(readyWord)
+	if err = errors.Join(err, ready.Close()); err != nil {
+		return fmt.Errorf("tell that the mount is ready: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/lakefs-mount/lakefs-mount/commit"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
+)
+
+// keptWrites are those in the state directory of a mount that ended.
+type keptWrites struct {
+	store     *objectstore.Folder
+	area      *staging.Area
+	committer *commit.Committer
+}
+
+// keptWrites opens the state directory of the mount that r describes.
+func (p *program) keptWrites(r *request) (*keptWrites, error) {
+	dir, err := p.stateDir(r.settings.StateDir, r.source, r.mountpoint)
+	if err != nil {
+		return nil, err
+	}
+	r.settings.StateDir = dir
+	store, _, err := folders(r)
+	if err != nil {
+		return nil, err
+	}
+	log := newLogger(p.stderr, r.settings.Values)
+	area, err := staging.Open(stagingDir(r), staging.Options{Log: log, Store: store, AllowFull: true})
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	committer := commit.New(commit.Options{Store: store, Area: area, Log: log, CheckFormat: r.settings.CheckFormat})
+	return &keptWrites{store: store, area: area, committer: committer}, nil
+}
+
+func (k *keptWrites) list(context.Context) ([]stagedWrite, error) {
+	all := []stagedWrite{}
+	for _, f := range k.area.Files() {
+		rec := f.Record()
+		all = append(all, stagedWrite{
+			ID: rec.ID, Path: rec.Path, State: string(rec.State), Size: f.Size(),
+			Created: rec.Created, Changed: rec.Changed, Error: rec.Error,
+		})
+	}
+	return all, nil
+}
+
+func (k *keptWrites) publish(ctx context.Context, w stagedWrite) error {
+	return k.committer.Publish(ctx, w.ID)
+}
+
+func (k *keptWrites) abort(ctx context.Context, w stagedWrite) error {
+	return k.committer.Abort(ctx, w.ID)
+}
+
+func (k *keptWrites) save(ctx context.Context, w stagedWrite, dir string) (string, error) {
+	return k.committer.Save(ctx, w.ID, dir)
+}
+
+func (k *keptWrites) Close() error { return errors.Join(k.area.Close(), k.store.Close()) }

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/settings"
+)
+
+const mountLong = `Mounts the catalog SOURCE at the directory MOUNTPOINT.
+
+SOURCE is a local folder that is a root of JSON manifests:
+<SOURCE>/<database>/<table>/_sqe/table.json.
+
+It stays in the foreground until the mount ends: by "lakefs-mount unmount", by
+SIGINT or SIGTERM (what is being published is finished first, with a limit; a
+second signal ends it at once), or by umount. SIGHUP drops cached metadata,
+SIGUSR1 writes the mount's state to the log. With --daemon it returns when the
+mount is ready.
+
+Each flag can be given in the environment: --read-only as LAKEFS_MOUNT_READ_ONLY=true.`
+
+// request is a mount that was asked for.
+type request struct {
+	source, mountpoint string // absolute
+	settings           settings.Resolved
+	ready              *os.File // of a daemon: where to tell that it is ready; nil: in the foreground
+}
+
+func (p *program) mountCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "mount [flags] SOURCE MOUNTPOINT",
+		Short: "Mount a catalog",
+		Long:  mountLong,
+		Args:  arguments(2, 2),
+	}
+	settings.AddFlags(cmd.Flags())
+	var readyFD int
+	cmd.Flags().IntVar(&readyFD, readyFlag, 0, "")
+	_ = cmd.Flags().MarkHidden(readyFlag) // it exists
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		r, err := p.newRequest(args[0], args[1], settings.FromFlags(cmd.Flags()))
+		if err != nil {
+			return err
+		}
+		if readyFD > 0 {
+			r.ready = os.NewFile(uintptr(readyFD), "ready")
+		}
+		return p.mount(cmd.Context(), r)
+	}
+	return cmd
+}
+
+// newRequest checks what can be checked without touching anything.
+func (p *program) newRequest(source, mountpoint string, given settings.Given) (*request, error) {
+	resolved, err := settings.Resolve(given, p.environ)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	r := &request{settings: resolved}
+	if r.source, err = sourceFolder(source); err != nil {
+		return nil, err
+	}
+	if r.mountpoint, err = mountPoint(mountpoint); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// mount serves the request here, or in a daemon of its own.
+func (p *program) mount(ctx context.Context, r *request) error {
+	if r.settings.Daemon && r.ready == nil {
+		return p.daemonize(ctx, r)
+	}
+	return p.serve(ctx, r)
+}
+
+// styleFlags are what mount(8) gives its helpers.
+type styleFlags struct {
+	options []string
+	fake    bool
+}
+
+func addStyleFlags(cmd *cobra.Command) *styleFlags {
+	var s styleFlags
+	var ignoredSwitch bool
+	var ignoredText string
+	f := cmd.Flags()
+	f.StringArrayVarP(&s.options, "options", "o", nil, "mount options, as mount(8) has them: ro,allow_other,uid=1000,…")
+	f.BoolVarP(&s.fake, "fake", "f", false, "check the options, mount nothing")
+	f.BoolVarP(&ignoredSwitch, "sloppy", "s", false, "")
+	f.BoolVarP(&ignoredSwitch, "no-mtab", "n", false, "")
+	f.BoolVarP(&ignoredSwitch, "verbose", "v", false, "")
+	f.StringVarP(&ignoredText, "types", "t", "", "")
+	f.StringVarP(&ignoredText, "namespace", "N", "", "")
+	for _, name := range []string{"fake", "sloppy", "no-mtab", "verbose", "types", "namespace"} {
+		_ = f.MarkHidden(name) // it exists
+	}
+	return &s
+}
+
+// mountHelperCommand is the program as mount.lakefs-mount.
+func (p *program) mountHelperCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           p.name + " SOURCE MOUNTPOINT [-o OPTIONS]",
+		Short:         "Mount a catalog for mount(8)",
+		Args:          arguments(2, 2),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	style := addStyleFlags(cmd)
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.mountStyle(cmd.Context(), style, args[0], args[1])
+	}
+	return cmd
+}
+
+// mountStyle mounts as mount(8) does: in the background, unless the option
+// daemon=false says otherwise.
+func (p *program) mountStyle(ctx context.Context, style *styleFlags, source, mountpoint string) error {
+	given, err := settings.ParseOptions(style.options)
+	if err != nil {
+		return usageError{err}
+	}
+	if _, said := given["daemon"]; !said {
+		given["daemon"] = []string{"true"}
+	}
+	// mount -t fuse.lakefs-mount may hand the source over as "lakefs-mount#SOURCE".
+	source = strings.TrimPrefix(source, "lakefs-mount#")
+	r, err := p.newRequest(source, mountpoint, given)
+	if err != nil || style.fake {
+		return err
+	}
+	return p.mount(ctx, r)
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/lakefs-mount/lakefs-mount/fs"
+	"github.com/lakefs-mount/lakefs-mount/staging"
+)
+
+const (
+	// busyTimeout bounds how long an unmount waits for open files.
+	busyTimeout = 5 * time.Second
+	// detachedTimeout bounds how long files that are open on a detached mount
+	// are served.
+	detachedTimeout = 10 * time.Second
+)
+
+// served is a mount with its process.
+type served struct {
+	*lake
+	p     *program
+	r     *request
+	mount *fs.Mount
+	ended chan struct{} // closed when nothing is mounted any more
+}
+
+// serve mounts the request and serves it until the mount ends.
+func (p *program) serve(ctx context.Context, r *request) error {
+	// Taken before anything is mounted: a signal never leaves a mount behind.
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1)
+	defer signal.Stop(signals)
+	if err := p.prepare(ctx, r); err != nil {
+		return err
+	}
+	sink := newLogSink(p.stderr)
+	log := newLogger(sink, r.settings.Values)
+	l, err := p.newLake(ctx, r, log)
+	if err != nil {
+		return err
+	}
+	s := &served{lake: l, p: p, r: r, ended: make(chan struct{})}
+	s.mount, err = l.fs.Mount(r.mountpoint, fs.MountOptions{AllowOther: r.settings.AllowOther, ReadOnly: r.settings.ReadOnly})
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	go func() {
+		s.mount.Wait()
+		close(s.ended)
+	}()
+	err = s.run(ctx, signals, sink)
+	return errors.Join(err, l.Close())
+}
+
+// prepare checks what a mount needs, and detaches a dead one.
+func (p *program) prepare(ctx context.Context, r *request) error {
+	dir, err := p.stateDir(r.settings.StateDir, r.source, r.mountpoint)
+	if err != nil {
+		return err
+	}
+	r.settings.StateDir = dir
+	for what, path := range map[string]string{"SOURCE": r.source, "the state directory": dir} {
+		if within(r.mountpoint, path) || within(path, r.mountpoint) {
+			return fmt.Errorf("mount point %q: it and %s (%s) lie one in the other; mount somewhere else", r.mountpoint, what, path)
+		}
+	}
+	if err := fuseUsable(r.settings.AllowOther); err != nil {
+		return err
+	}
+	return p.prepareMountPoint(ctx, r.mountpoint)
+}
+
+// run is the life of a mount: ready, then signals until it ends.
+func (s *served) run(ctx context.Context, signals <-chan os.Signal, sink *logSink) error {
+	if err := s.becomeReady(ctx, sink); err != nil {
+		return errors.Join(err, s.leave(ctx, signals))
+	}
+	checks := make(chan struct{})
+	checkCtx, stopChecks := context.WithCancel(ctx)
+	go func() {
+		defer close(checks)
+		s.logProblems(checkCtx)
+	}()
+	err := s.await(ctx, signals)
+	stopChecks()
+	<-checks
+	return err
+}
+
+// becomeReady tells all who wait for it that the mount is there. A daemon has
+// had one answer of the catalog by then, unless --no-wait says not to wait.
+func (s *served) becomeReady(ctx context.Context, sink *logSink) error {
+	if s.r.ready != nil && !s.r.settings.NoWait {
+		if _, err := s.view.Lookup(ctx, ""); err != nil {
+			return fmt.Errorf("source %q: no answer from the catalog: %w", s.r.source, err)
+		}
+		for _, err := range s.view.ReadDir(ctx, "") {
+			if err != nil {
+				return fmt.Errorf("source %q: %w; or mount with --no-wait", s.r.source, err)
+			}
+			break
+		}
+	}
+	s.p.errorf("mounted %q on %q\n", s.r.source, s.r.mountpoint)
+	if err := notify(s.p.getenv("NOTIFY_SOCKET"), "READY=1"); err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "systemd was not told", slog.Any("error", err))
+	}
+	if s.r.ready == nil {
+		return nil
+	}
+	if err := sink.toFile(filepath.Join(s.r.settings.StateDir, "mount.log")); err != nil {
+		return err
+	}
+	if err := os.Chdir("/"); err != nil {
+		return fmt.Errorf("leave the working directory: %w", err)
+	}
+	return tellReady(s.r.ready)
+}
+
+// await serves signals until the mount has ended.
+func (s *served) await(ctx context.Context, signals <-chan os.Signal) error {
+	for {
+		select {
+		case <-s.ended: // unmounted by someone else
+			s.report(ctx, s.drainFor(ctx, drainTimeout))
+			return nil
+		case sig := <-signals:
+			switch sig {
+			case syscall.SIGHUP:
+				s.log.LogAttrs(ctx, slog.LevelInfo, "dropping cached metadata")
+				s.fs.Refresh("")
+			case syscall.SIGUSR1:
+				s.logState(ctx)
+			default:
+				s.log.LogAttrs(ctx, slog.LevelInfo, "unmounting", slog.String("signal", sig.String()))
+				return s.leave(ctx, signals)
+			}
+		}
+	}
+}
+
+// leave drains and unmounts. A second SIGINT or SIGTERM gives up at once: what is
+// not published stays staged, and the error names it.
+func (s *served) leave(ctx context.Context, signals <-chan os.Signal) error {
+	_ = notify(s.p.getenv("NOTIFY_SOCKET"), "STOPPING=1") // the end comes anyhow
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	left := make(chan error, 1)
+	go func() { left <- s.unmount(ctx) }()
+	for {
+		select {
+		case err := <-left:
+			return err
+		case sig := <-signals:
+			if sig == os.Interrupt || sig == syscall.SIGTERM {
+				cancel(errAborted)
+				return s.abort(ctx)
+			}
+		}
+	}
+}
+
+var errAborted = errors.New("ended by a second signal")
+
+// abort ends the process's part of the mount without waiting for anything.
+func (s *served) abort(ctx context.Context) error {
+	detachErr := detach(context.WithoutCancel(ctx), s.r.mountpoint)
+	if _, mounted, err := mountedAt(s.r.mountpoint); err == nil && !mounted {
+		detachErr = nil
+	}
+	problems := []error{errAborted, detachErr}
+	for _, rec := range s.unpublished() {
+		problems = append(problems, fmt.Errorf("not published: %q (%s); after the next mount see lakefs-mount recover", rec.Path, rec.ID))
+	}
+	s.p.errorf("lakefs-mount: %v\n", errors.Join(problems...))
+	os.Exit(exitFailed) // requests in flight keep what a clean end would close
+	return nil
+}
+
+func (s *served) unmount(ctx context.Context) error {
+	left := s.drainFor(ctx, drainTimeout)
+	unmountCtx, cancel := context.WithTimeout(ctx, busyTimeout)
+	defer cancel()
+	busy, err := s.mount.Unmount(unmountCtx)
+	if err != nil {
+		return err
+	}
+	if busy {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "detached: files are open", slog.String("mountpoint", s.r.mountpoint))
+	}
+	select {
+	case <-s.ended:
+		left = s.drainFor(ctx, drainTimeout) // closes that came with the unmount
+	case <-ctx.Done():
+	case <-time.After(detachedTimeout):
+		// The connection ends with this process; what is open is staged.
+		s.log.LogAttrs(ctx, slog.LevelWarn, "files stayed open; the mount ends without them")
+		s.report(ctx, s.unpublished())
+		s.p.errorf("lakefs-mount: %q: files stayed open, what was written to them is staged: see lakefs-mount recover\n", s.r.mountpoint)
+		os.Exit(exitFailed)
+	}
+	s.report(ctx, left)
+	return nil
+}
+
+func (s *served) drainFor(ctx context.Context, limit time.Duration) []staging.Record {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return s.fs.Drain(ctx)
+}
+
+func (s *served) unpublished() []staging.Record {
+	var left []staging.Record
+	for _, f := range s.area.Files() {
+		if f.Dirty() {
+			left = append(left, f.Record())
+		}
+	}
+	return left
+}
+
+func (s *served) report(ctx context.Context, left []staging.Record) {
+	for _, rec := range left {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "not published, kept: see lakefs-mount recover",
+			slog.String("path", rec.Path), slog.String("id", rec.ID), slog.String("state", string(rec.State)), slog.String("error", rec.Error))
+	}
+}
+
+// logProblems logs what of the catalog cannot be used, and the remedy.
+func (s *served) logProblems(ctx context.Context) {
+	_, err := checkCatalog(ctx, s.view, func(f finding) {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "part of the catalog cannot be read", slog.String("table", f.table), slog.String("reason", f.problem), slog.String("remedy", f.remedy))
+	})
+	if err != nil && ctx.Err() == nil {
+		s.log.LogAttrs(ctx, slog.LevelError, "the catalog cannot be read", slog.String("source", s.r.source), slog.Any("error", err))
+	}
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+)
+
+// mountStatus is what is known of one mount. Status is its .lakefs/status.json
+// as it is; Metrics are the samples of .lakefs/stats by name and labels.
+type mountStatus struct {
+	MountPoint string             `json:"mountpoint"`
+	Source     string             `json:"source"`
+	State      string             `json:"state"` // running, dead, or stuck (no answer in time)
+	Version    string             `json:"version,omitempty"`
+	Status     json.RawMessage    `json:"status,omitempty"`
+	Metrics    map[string]float64 `json:"metrics,omitempty"`
+}
+
+func (p *program) statusCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status [MOUNTPOINT]",
+		Short: "Show the mounts: unpublished files, cache, requests, errors",
+		Args:  arguments(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			table, err := statusTable(args)
+			if err != nil {
+				return err
+			}
+			all := make([]mountStatus, 0, len(table))
+			for _, e := range table {
+				all = append(all, statusOf(cmd.Context(), e))
+			}
+			if asJSON {
+				return p.printJSON(all)
+			}
+			return p.printStatus(all)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+// statusTable are the mounts of ours, or the one that was named.
+func statusTable(args []string) ([]tableEntry, error) {
+	if len(args) == 1 {
+		path, err := mountPoint(args[0])
+		if err != nil {
+			return nil, err
+		}
+		e, err := mountOf(path)
+		return []tableEntry{e}, err
+	}
+	table, err := mountTable()
+	if err != nil {
+		return nil, err
+	}
+	var ours []tableEntry
+	for _, e := range table {
+		if e.ours() {
+			ours = append(ours, e)
+		}
+	}
+	return ours, nil
+}
+
+func statusOf(ctx context.Context, e tableEntry) mountStatus {
+	s := mountStatus{MountPoint: e.path, Source: e.source, State: "running"}
+	raw, err := readControl(ctx, e.path, "status.json")
+	if err != nil {
+		s.State = "dead"
+		if answers(ctx, e.path) {
+			s.State = "stuck"
+		}
+		return s
+	}
+	if json.Valid(raw) {
+		s.Status = raw
+	}
+	if version, err := readControl(ctx, e.path, "version"); err == nil {
+		s.Version = strings.TrimSpace(string(version))
+	}
+	if stats, err := readControl(ctx, e.path, "stats"); err == nil {
+		s.Metrics = parseMetrics(string(stats))
+	}
+	return s
+}
+
+// parseMetrics reads the samples of the Prometheus text format, histogram
+// buckets left out.
+func parseMetrics(text string) map[string]float64 {
+	samples := map[string]float64{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		i := strings.LastIndexByte(line, ' ')
+		if i < 0 || line[0] == '#' || strings.Contains(line, "_bucket{") {
+			continue
+		}
+		if value, err := strconv.ParseFloat(line[i+1:], 64); err == nil {
+			samples[line[:i]] = value
+		}
+	}
+	return samples
+}
+
+// sum adds the samples of a metric that have the label ("" : all).
+func (s mountStatus) sum(name, label string) float64 {
+	var total float64
+	for key, value := range s.Metrics {
+		base, labels, _ := strings.Cut(key, "{")
+		if base == "lakefs_mount_"+name && strings.Contains(labels, label) {
+			total += value
+		}
+	}
+	return total
+}
+
+func (p *program) printStatus(all []mountStatus) error {
+	if len(all) == 0 {
+		p.printf("No lake is mounted.\n")
+		return nil
+	}
+	w := tabwriter.NewWriter(p.stdout, 0, 8, 2, ' ', 0)
+	row := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) } // Flush tells
+	row("MOUNT POINT", "SOURCE", "STATE", "UNPUBLISHED", "OPEN", "CACHE HITS", "REQUESTS", "ERRORS")
+	for _, s := range all {
+		if s.State != "running" {
+			row(quoted(s.MountPoint), quoted(s.Source), s.State, "-", "-", "-", "-", "-")
+			continue
+		}
+		row(quoted(s.MountPoint), quoted(s.Source), s.State,
+			fmt.Sprintf("%.0f files, %s", s.sum("staged_writes", ""), sizeText(int64(s.sum("staged_bytes", "")))),
+			fmt.Sprintf("%.0f", s.sum("open_handles", "")),
+			percent(s.sum("cache_hits_total", ""), s.sum("cache_misses_total", "")),
+			fmt.Sprintf("%.0f", s.sum("store_requests_total", "")),
+			fmt.Sprintf("%.0f", s.sum("fuse_operations_total", `outcome="error"`)))
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("write status: %w", err)
+	}
+	for _, s := range all {
+		if s.State == "dead" {
+			p.printf("%q is dead: mount it again, or clear it: %s\n", s.MountPoint, detachCommand(s.MountPoint))
+		}
+	}
+	return nil
+}
+
+func percent(part, rest float64) string {
+	if part+rest == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f %%", 100*part/(part+rest))
+}
+
+// quoted is a name that cannot drive a terminal: as it is where it is harmless.
+func quoted(s string) string {
+	q := strconv.Quote(s)
+	if q == `"`+s+`"` && !strings.ContainsAny(s, " ") {
+		return s
+	}
+	return q
+}
+
+// sizeText is a number of bytes for people.
+func sizeText(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, unit := float64(n)/1024, 0
+	for value >= 1024 && unit < 3 {
+		value /= 1024
+		unit++
+	}
+	return fmt.Sprintf("%.1f %ciB", value, "KMGT"[unit])
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// drainTimeout bounds how long an unmount waits for publishes in flight.
+const drainTimeout = 30 * time.Second
+
+func (p *program) unmountCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "unmount MOUNTPOINT",
+		Aliases: []string{"umount"},
+		Short:   "Finish what is being published, then unmount",
+		Args:    arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := mountPoint(args[0])
+			if err != nil {
+				return err
+			}
+			return p.unmount(cmd.Context(), path)
+		},
+	}
+}
+
+func (p *program) unmount(ctx context.Context, path string) error {
+	e, found, err := mountedAt(path)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return fmt.Errorf("unmount %q: nothing is mounted there; see: lakefs-mount status", path)
+	case !e.ours():
+		return fmt.Errorf("unmount %q: this is a mount of %s (type %s), not of lakefs-mount; use: umount %s", path, e.source, e.fsType, shellQuote(path))
+	case !answers(ctx, path):
+		return detach(ctx, path)
+	}
+	if busy := holders(path); len(busy) > 0 {
+		return busyError(path, busy)
+	}
+	if err := p.drain(ctx, path); err != nil {
+		return err
+	}
+	// What opened a file since then is named, or gone by the next try.
+	if err := unmountNow(ctx, path); err != nil {
+		if busy := holders(path); len(busy) > 0 {
+			return busyError(path, busy)
+		}
+		return fmt.Errorf("unmount %q: %w; if nothing uses it: %s", path, err, detachCommand(path))
+	}
+	return p.awaitEnd(ctx, e)
+}
+
+// drain has the mount finish its publishes. What its writers left unpublished
+// (killed, failed) is kept, and no reason to stay mounted.
+func (p *program) drain(ctx context.Context, path string) error {
+	drainErr := writeControl(ctx, path, "drain", drainTimeout+answerTimeout)
+	if drainErr == nil {
+		return nil
+	}
+	left, err := stagedIn(ctx, path)
+	if err != nil || len(left) == 0 {
+		return fmt.Errorf("drain %w", drainErr)
+	}
+	for _, w := range left {
+		if w.Open {
+			return fmt.Errorf("unmount %q: %q is being written; see: lakefs-mount status %s", path, w.Path, shellQuote(path))
+		}
+	}
+	for _, w := range left {
+		p.errorf("not published (%s), kept: %q\n", w.State, w.Path)
+	}
+	return nil
+}
+
+// awaitEnd waits until the mount is out of the table, for which the kernel and
+// fusermount3 may take a moment.
+func (p *program) awaitEnd(ctx context.Context, e tableEntry) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		now, found, err := mountedAt(e.path)
+		if err != nil || !found || now.device != e.device {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("unmount %q: %w", e.path, errNoAnswer)
+		}
+	}
+}
+
+// holder is a process that keeps a mount busy.
+type holder struct {
+	pid  int
+	name string
+	path string // one of those it uses there
+}
+
+func busyError(path string, busy []holder) error {
+	var names []string
+	for _, h := range busy[:min(len(busy), 5)] {
+		names = append(names, fmt.Sprintf("%s (pid %d) uses %q", h.name, h.pid, h.path))
+	}
+	if more := len(busy) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return fmt.Errorf("unmount %q: busy: %s; end them, or detach it while they go on: %s", path, strings.Join(names, ", "), detachCommand(path))
+}
+
+// holders are the processes that have a file, a directory or their root below
+// path open, as far as this user may see, by pid.
+func holders(path string) []holder {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var found []holder
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		if used := usedBelow(filepath.Join("/proc", e.Name()), path); used != "" {
+			comm, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "comm"))
+			found = append(found, holder{pid: pid, name: strings.TrimSpace(string(comm)), path: used})
+		}
+	}
+	slices.SortFunc(found, func(a, b holder) int { return cmp.Compare(a.pid, b.pid) })
+	return found
+}
+
+// usedBelow is a path below mountpoint that the process uses; "" if none.
+func usedBelow(proc, mountpoint string) string {
+	links := []string{"cwd", "root", "exe"}
+	descriptors, _ := os.ReadDir(filepath.Join(proc, "fd")) // another user's: not to be seen
+	for _, d := range descriptors {
+		links = append(links, filepath.Join("fd", d.Name()))
+	}
+	for _, l := range links {
+		target, err := os.Readlink(filepath.Join(proc, l))
+		if err == nil && within(target, mountpoint) {
+			return target
+		}
+	}
+	return ""
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// build says what this program was built from.
+type build struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"` // of the source, with "+changed" where it had changes
+	Time     string `json:"time,omitempty"`     // of the revision
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func buildData() build {
+	b := build{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, found := debug.ReadBuildInfo()
+	if !found {
+		return b
+	}
+	b.Version = info.Main.Version
+	if b.Version == "" || b.Version == "(devel)" {
+		b.Version = "devel"
+	}
+	changed := ""
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.time":
+			b.Time = s.Value
+		case "vcs.modified":
+			if s.Value == "true" {
+				changed = "+changed"
+			}
+		}
+	}
+	if b.Revision != "" {
+		b.Revision += changed
+	}
+	return b
+}
+
+func (b build) String() string {
+	s := "lakefs-mount " + b.Version
+	if b.Revision != "" {
+		s += fmt.Sprintf(" (%.12s, %s)", b.Revision, b.Time)
+	}
+	return s + ", " + b.Go + ", " + b.Platform
+}
+
+func (p *program) versionCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Show what this program was built from",
+		Args:  arguments(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			b := buildData()
+			if !asJSON {
+				p.printf("%s\n", b)
+				return nil
+			}
+			return p.printJSON(b)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+// printJSON writes v indented, without HTML escapes.
+func (p *program) printJSON(v any) error {
+	e := json.NewEncoder(p.stdout)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("write JSON: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/lakefs-mount/lakefs-mount/attr"
+	"github.com/lakefs-mount/lakefs-mount/cache"
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
+	"github.com/lakefs-mount/lakefs-mount/commit"
+	"github.com/lakefs-mount/lakefs-mount/fs"
+	"github.com/lakefs-mount/lakefs-mount/internal/budget"
+	lakemetrics "github.com/lakefs-mount/lakefs-mount/internal/metrics"
+	"github.com/lakefs-mount/lakefs-mount/internal/settings"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
+	"github.com/lakefs-mount/lakefs-mount/table"
+)
+
+// lake is every part of one mount but the mount itself.
+type lake struct {
+	log       *slog.Logger
+	store     *objectstore.Folder
+	view      *catalogview.View
+	area      *staging.Area
+	committer *commit.Committer
+	attr      *attr.Store
+	cache     *cache.Cache
+	metrics   *lakemetrics.Set
+	fs        *fs.FS
+
+	closers []func() error // in order of opening
+}
+
+// folders opens SOURCE and the allowed directories as one store.
+func folders(r *request) (*objectstore.Folder, []string, error) {
+	extra, err := allowed(r.settings.AllowLocation)
+	if err != nil {
+		return nil, nil, err
+	}
+	roots := append([]string{r.source}, extra...)
+	store, err := objectstore.NewFolder(roots...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("source %q: %w", r.source, err)
+	}
+	return store, roots, nil
+}
+
+// newView makes the tree of the source's manifests.
+func newView(r *request, store objectstore.Store, roots []string, log *slog.Logger) *catalogview.View {
+	v := r.settings
+	o := catalogview.Options{
+		Log: log, TTL: orOff(v.MetadataTTL), NegativeTTL: orOff(v.NegativeTTL), Roots: roots,
+		Limits: table.Limits{MaxBytes: v.ManifestMaxBytes, MaxColumns: v.ManifestMaxColumns, MaxKeys: v.ManifestMaxKeys},
+	}
+	source := catalogview.NewManifests(store, objectstore.Location{Bucket: r.source}, o)
+	return catalogview.NewView(source, store, o)
+}
+
+// orOff turns the setting 0, "not at all", into what Options have for it.
+func orOff[T ~int64](ttl T) T {
+	if ttl == 0 {
+		return -1
+	}
+	return ttl
+}
+
+// newLake opens all parts and settles what an earlier mount left. The caller
+// closes it.
+func (p *program) newLake(ctx context.Context, r *request, log *slog.Logger) (*lake, error) {
+	l := &lake{log: log, metrics: lakemetrics.NewSet()}
+	err := l.open(r)
+	if err == nil {
+		_, err = l.committer.Recover(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	l.area.Expire(ctx)
+	l.fs = fs.New(l.config(r))
+	return l, nil
+}
+
+func (l *lake) open(r *request) error {
+	store, roots, err := folders(r)
+	if err != nil {
+		return err
+	}
+	l.store = store
+	l.closers = append(l.closers, store.Close)
+	if err := makeStateDir(r.settings.StateDir); err != nil {
+		return err
+	}
+	l.area, err = staging.Open(stagingDir(r), staging.Options{
+		Log: l.log, Store: store, Keep: r.settings.StagedKeep, Max: stagedMax(r.settings.StagedMax, r.settings.StateDir),
+	})
+	if err != nil {
+		return err
+	}
+	l.closers = append(l.closers, l.area.Close)
+	l.attr, err = attr.Open(filepath.Join(r.settings.StateDir, "attributes.db"), attr.Options{Log: l.log})
+	if err != nil {
+		return err
+	}
+	l.closers = append(l.closers, l.attr.Close)
+	memory := budget.New(memoryLimit(r.settings.MemoryLimit))
+	l.cache = cache.New(cache.Options{Budget: memory})
+	l.closers = append(l.closers, func() error { l.cache.Close(); return nil })
+	l.view = newView(r, store, roots, l.log)
+	l.closers = append(l.closers, func() error { l.view.Close(); return nil })
+	l.committer = commit.New(commit.Options{Store: store, Area: l.area, Log: l.log, CheckFormat: r.settings.CheckFormat})
+	l.bindMetrics(memory)
+	return nil
+}
+
+// Close closes the parts in reverse order. The mount must have ended.
+func (l *lake) Close() error {
+	var problems []error
+	for i := len(l.closers) - 1; i >= 0; i-- {
+		problems = append(problems, l.closers[i]())
+	}
+	l.closers = nil
+	return errors.Join(problems...)
+}
+
+func (l *lake) config(r *request) fs.Config {
+	v := r.settings
+	return fs.Config{
+		View: l.view, Store: l.store, Area: l.area, Committer: l.committer, Attr: l.attr, Cache: l.cache,
+		Metrics: l.metrics, Log: l.log,
+		Version: buildData().String(), Source: r.source,
+		Write: writeLevel(v.Write), ReadOnly: v.ReadOnly, PublishKilled: v.OnKilled == "publish",
+		UID: orUint(v.UID, os.Geteuid()), GID: orUint(v.GID, os.Getegid()),
+		FileMode: os.FileMode(v.FileMode), DirMode: os.FileMode(v.DirMode), Umask: os.FileMode(v.Umask),
+		MetadataTTL: v.MetadataTTL, NegativeTTL: v.NegativeTTL,
+		Passthrough: os.Geteuid() == 0,
+	}
+}
+
+func writeLevel(name string) fs.WriteLevel {
+	switch name {
+	case settings.WriteNone:
+		return fs.WriteNone
+	case settings.WriteCreate:
+		return fs.WriteCreate
+	case settings.WriteDelete:
+		return fs.WriteDelete
+	}
+	return fs.WriteOverwrite
+}
+
+func orUint(set *uint32, otherwise int) uint32 {
+	if set != nil {
+		return *set
+	}
+	return uint32(otherwise)
+}
+
+func (l *lake) bindMetrics(memory *budget.Budget) {
+	m := l.metrics
+	m.CacheHits.Bind(func() int64 { return l.cache.Stats().Hits })
+	m.CacheMisses.Bind(func() int64 { return l.cache.Stats().Misses })
+	m.CacheFetches.Bind(func() int64 { return l.cache.Stats().Fetches })
+	m.CacheFetchedBytes.Bind(func() int64 { return l.cache.Stats().FetchedBytes })
+	m.CacheUncached.Bind(func() int64 { return l.cache.Stats().Uncached })
+	m.StagedWrites.Bind(func() int64 { n, _ := l.area.Usage(); return int64(n) })
+	m.StagedBytes.Bind(func() int64 { _, n := l.area.Usage(); return n })
+	m.Memory.With(lakemetrics.HolderCache).Bind(memory.Used)
+	m.Memory.With(lakemetrics.HolderHeap).Bind(heapBytes)
+	m.MemoryLimit.Bind(memory.Max)
+}
+
+func heapBytes() int64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return int64(sample[0].Value.Uint64())
+}
+
+func stagingDir(r *request) string { return filepath.Join(r.settings.StateDir, "staging") }
+
+// makeStateDir makes the state directory, private to this user.
+func makeStateDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("state directory %q: %w; choose another with --state-dir", dir, bare(err))
+	}
+	return nil
+}
+
+// stagedMax is --staged-max, or half of what is free now.
+func stagedMax(chosen int64, dir string) int64 {
+	var st syscall.Statfs_t
+	if chosen > 0 || syscall.Statfs(dir, &st) != nil {
+		return chosen
+	}
+	return int64(st.Bavail) * st.Bsize / 2
+}
+
+// memoryLimit is --memory-limit, or a quarter of the memory that this process
+// may use, at most 2 GiB. The runtime is told, so that it collects in time.
+func memoryLimit(chosen int64) int64 {
+	if chosen == 0 {
+		chosen = min(availableMemory()/4, 2<<30)
+	}
+	debug.SetMemoryLimit(chosen + 256<<20)
+	return chosen
+}
+
+// availableMemory is the machine's memory, or the cgroup's limit if that is less.
+func availableMemory() int64 {
+	total := int64(8 << 30)
+	var info syscall.Sysinfo_t
+	if syscall.Sysinfo(&info) == nil {
+		total = int64(info.Totalram) * int64(info.Unit) //nolint:unconvert // 32 bits on some machines
+	}
+	for _, name := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		if limit, err := strconv.ParseInt(strings.TrimSpace(string(raw)), 10, 64); err == nil && limit > 0 {
+			total = min(total, limit)
+		}
+	}
+	return total
+}
+
+// newLogger logs to w as the settings say.
+func newLogger(w io.Writer, v settings.Values) *slog.Logger {
+	o := &slog.HandlerOptions{Level: v.LogLevel}
+	if v.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
+}
+
+// logState writes what an operator asks for with SIGUSR1.
+func (l *lake) logState(ctx context.Context) {
+	writes, bytes := l.area.Usage()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	l.log.LogAttrs(ctx, slog.LevelInfo, "state", slog.Int("staged_writes", writes), slog.Int64("staged_bytes", bytes),
+		slog.Any("cache", l.cache.Stats()), slog.Int("goroutines", runtime.NumGoroutine()), slog.Uint64("heap_bytes", memory.HeapAlloc))
+	for _, f := range l.area.Files() {
+		rec := f.Record()
+		l.log.LogAttrs(ctx, slog.LevelInfo, "staged write", slog.String("id", rec.ID), slog.String("path", rec.Path),
+			slog.String("state", string(rec.State)), slog.Int64("bytes", f.Size()), slog.String("error", rec.Error))
+	}
+}
