@@ -55,6 +55,10 @@ func TestDamagedFileIsMovedAsideAndBegunAnew(t *testing.T) {
 		"one page":      func(_ *testing.T, _ string, c []byte) []byte { return c[:4096] },
 		"cut at a page": func(_ *testing.T, _ string, c []byte) []byte { return c[:3*4096] },
 		"cut in half":   func(_ *testing.T, _ string, c []byte) []byte { return c[:len(c)/2] },
+		"cut by its last page": func(t *testing.T, path string, c []byte) []byte {
+			t.Helper()
+			return c[:used(t, path)-4096]
+		},
 		"zeros": func(_ *testing.T, _ string, c []byte) []byte {
 			return make([]byte, len(c))
 		},
@@ -92,6 +96,20 @@ func TestDamagedFileIsMovedAsideAndBegunAnew(t *testing.T) {
 			checkWarnings(t, log, 0)
 		})
 	}
+}
+
+// used is how much of the file bbolt has pages in.
+func used(t *testing.T, path string) (n int64) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.View(func(tx *bbolt.Tx) error { n = tx.Size(); return nil })
+	if err = errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // TestDamageMetLater damages pages that Open does not read: bbolt panics, or the
