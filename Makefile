@@ -1,0 +1,72 @@
+# lakefs-mount. `make demo` and `make test` are the two to know.
+
+GO       ?= go
+BIN      := bin/lakefs-mount
+DEMO     ?= demo
+FUZZTIME ?= 20s
+TIMEOUT  ?= 14m
+PKGS     ?= ./...
+# Mounts of the tests are counted here, a line each.
+MOUNTS   := .cache/mounts
+
+# go.mod names the toolchain; an older Go fetches it, whatever the environment says.
+export GOTOOLCHAIN := auto
+export GOFLAGS := $(filter-out -mod=% -modfile=%,$(GOFLAGS))
+# Stamped with the revision where git answers (not so for another user's clone).
+VCS := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo auto || echo false)
+
+# Debian packages: DEMO_TOOLS for the demo, TEST_TOOLS for the tests. COMMAND=PACKAGE.
+DEMO_TOOLS := fusermount3=fuse3
+TEST_TOOLS := $(DEMO_TOOLS) gcc=gcc rsync=rsync vim=vim gawk=gawk ed=ed patch=patch zip=zip unzip=unzip \
+	sqlite3=sqlite3 jq=jq node=nodejs ps=procps perl=perl git=git python3=python3 xxd=xxd
+
+.PHONY: all build demo deps fuse venv test race fuzz bench lint fmt cover e2e check clean
+
+all: build
+
+build: ## bin/lakefs-mount
+	$(GO) build -buildvcs=$(VCS) -o $(BIN) ./cmd/lakefs-mount
+
+demo: fuse build ## a mounted demo lake in ./demo
+	@$(BIN) demo $(DEMO)
+
+fuse: ## what a mount needs
+	@tools/deps.sh $(DEMO_TOOLS)
+
+deps: ## what the tests need: Debian packages, and Python readers in .venv
+	@tools/deps.sh $(TEST_TOOLS)
+	@tools/venv.sh .venv
+
+test: deps ## everything, on real mounts
+	@GO="$(GO)" tools/test.sh $(MOUNTS) -timeout $(TIMEOUT) $(PKGS)
+
+race: deps ## the same under the race detector, and the mount's tests on one processor
+	@GO="$(GO)" tools/test.sh $(MOUNTS) -race -timeout $(TIMEOUT) $(PKGS)
+	@GOMAXPROCS=1 GO="$(GO)" tools/test.sh $(MOUNTS) -race -timeout $(TIMEOUT) ./fs/... ./cmd/...
+
+e2e: deps ## the mount's tests alone
+	@GO="$(GO)" tools/test.sh $(MOUNTS) -timeout $(TIMEOUT) ./fs/... ./cmd/... ./internal/testing/...
+
+fuzz: ## each fuzz target for FUZZTIME
+	@GO="$(GO)" tools/fuzz.sh $(FUZZTIME)
+
+bench: fuse ## benchmarks, beside go-fuse's loopback where there is one
+	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m $(PKGS)
+
+lint: ## go vet and golangci-lint, built from tools/golangci-lint
+	$(GO) vet $(PKGS)
+	$(GO) tool -modfile=tools/golangci-lint/go.mod golangci-lint run $(PKGS)
+
+fmt: ## gofumpt and goimports
+	$(GO) tool -modfile=tools/golangci-lint/go.mod golangci-lint fmt
+
+cover: deps ## coverage of all packages by all tests: .cache/cover.html
+	@mkdir -p .cache
+	$(GO) test -timeout $(TIMEOUT) -coverpkg=./... -coverprofile=.cache/cover.out $(PKGS)
+	$(GO) tool cover -html=.cache/cover.out -o .cache/cover.html
+	$(GO) tool cover -func=.cache/cover.out | tail -1
+
+check: lint race ## what a change must pass
+
+clean:
+	rm -rf bin .cache
