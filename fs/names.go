@@ -104,7 +104,7 @@ func (t *names) hold(h *held) {
 	}
 	h.on = true
 	h.name.refs++
-	if !h.name.gone && t.byPath[h.name.path] == nil {
+	if !h.name.gone && t.byPath[h.name.path] == nil && t.inos[h.name.ino] == nil {
 		t.byPath[h.name.path], t.inos[h.name.ino] = h.name, h.name
 	}
 }
