@@ -129,9 +129,16 @@ func (t *names) release(n *name) {
 	if n.refs > 0 || (!n.gone && n.ino != inodeHash(n.path)) {
 		return
 	}
-	delete(t.inos, n.ino)
+	t.dropNumber(n)
 	if t.byPath[n.path] == n {
 		delete(t.byPath, n.path)
+	}
+}
+
+// dropNumber frees n's inode number, unless it has passed to another name.
+func (t *names) dropNumber(n *name) {
+	if t.inos[n.ino] == n {
+		delete(t.inos, n.ino)
 	}
 }
 
@@ -332,7 +339,7 @@ func (t *names) removeLocked(path string) []*stagedNode {
 	n.gone = true
 	delete(t.byPath, path)
 	if n.refs <= 0 {
-		delete(t.inos, n.ino)
+		t.dropNumber(n)
 	}
 	lost := make([]*stagedNode, 0, len(n.writers))
 	for s := range n.writers {
