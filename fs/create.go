@@ -46,9 +46,9 @@ func (d *dirNode) Create(ctx context.Context, base string, flags, mode uint32, o
 	if err != nil {
 		return nil, nil, 0, d.fs.fail("create", path, err)
 	}
-	h, err := s.open(ctx, flags)
-	if err != nil {
-		return nil, nil, 0, toErrno(err)
+	h, ok := s.open(ctx, flags)
+	if !ok {
+		return nil, nil, 0, toErrno(errSuperseded)
 	}
 	s.entry(out)
 	return s.EmbeddedInode(), h, fuse.FOPEN_KEEP_CACHE, 0

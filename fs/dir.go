@@ -125,7 +125,7 @@ func (f *FS) objectInode(ctx context.Context, d *dirNode, n catalogview.Node, ou
 	nm := f.names.acquire(n.Path)
 	defer f.names.release(nm)
 	f.names.locate(nm, n.Object.Location)
-	o := &objectNode{fs: f, lockable: lockable{locks: f.locks, held: held{name: nm}}, version: n.Object, insertOnly: insertOnly(n)}
+	o := &objectNode{fs: f, lockable: lockable{locks: f.locks, held: held{name: nm}}, version: n.Object}
 	o.attributes(&out.Attr)
 	in := d.NewInode(ctx, o, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: nm.ino, Gen: generation(n.Object.ETag)})
 	if living, ok := in.Operations().(*objectNode); ok {
@@ -252,5 +252,5 @@ func inDirectory(path, dir string) bool {
 
 // insertOnly reports rule 22: a format table's files are never changed.
 func insertOnly(n catalogview.Node) bool {
-	return n.Table != nil && n.Table.Kind == "format-table"
+	return n.Table != nil && n.Table.InsertOnly()
 }

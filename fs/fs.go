@@ -30,7 +30,6 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -98,7 +97,7 @@ type FS struct {
 	root    *dirNode
 	started time.Time
 
-	publishing sync.WaitGroup // publishes in flight
+	publishing inFlight
 	draining   atomic.Bool
 }
 
@@ -223,28 +222,6 @@ func (f *FS) overlay(a *fuse.Attr, loc objectstore.Location, etag string, def os
 	if set.MTime != nil {
 		a.SetTimes(set.MTime, set.MTime, set.MTime)
 	}
-}
-
-// Drain waits until every publish in flight has ended, or ctx has, and lists
-// what is written and not published. No new file can be created meanwhile.
-func (f *FS) Drain(ctx context.Context) []staging.Record {
-	f.draining.Store(true)
-	done := make(chan struct{})
-	go func() {
-		f.publishing.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
-	var left []staging.Record
-	for _, w := range f.Area.Files() {
-		if w.Dirty() {
-			left = append(left, w.Record())
-		}
-	}
-	return left
 }
 
 // fail logs err once, with what it was about, and returns its errno. Errors

@@ -47,11 +47,12 @@ type turnedAway struct {
 type names struct {
 	mu     sync.Mutex
 	byPath map[string]*name
-	inos   map[uint64]*name // every living name, the gone ones too
+	inos   map[uint64]*name       // every living name, the gone ones too
+	byID   map[string]*stagedNode // every version that is being written, by write id
 }
 
 func newNames() *names {
-	return &names{byPath: make(map[string]*name), inos: make(map[uint64]*name)}
+	return &names{byPath: make(map[string]*name), inos: make(map[uint64]*name), byID: make(map[string]*stagedNode)}
 }
 
 // inodeHash is the inode number that a path has unless another living name has it.
@@ -207,6 +208,7 @@ func (t *names) addWriter(s *stagedNode, visible bool) {
 		n.writers = make(map[*stagedNode]struct{})
 	}
 	n.writers[s] = struct{}{}
+	t.byID[s.file.ID()] = s
 	if visible {
 		n.staged = s
 	}
@@ -217,6 +219,7 @@ func (t *names) dropWriter(s *stagedNode) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(s.name.writers, s)
+	delete(t.byID, s.file.ID())
 	if s.name.staged == s {
 		s.name.staged = nil
 	}
@@ -397,12 +400,13 @@ func (t *names) stagedBelow(dir string) bool {
 	return false
 }
 
-// appender returns a version of n that an O_APPEND open may join, or nil.
+// appender returns a version of n that an O_APPEND open may join, reserved for
+// it, or nil.
 func (t *names) appender(n *name) *stagedNode {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for s := range n.writers {
-		if s.joinable() {
+		if s.join() {
 			return s
 		}
 	}
@@ -424,12 +428,5 @@ func attrKey(l objectstore.Location) string { return l.Bucket + "\x00" + l.Key }
 func (t *names) writerOf(id string) *stagedNode {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, n := range t.byPath {
-		for s := range n.writers {
-			if s.file.ID() == id {
-				return s
-			}
-		}
-	}
-	return nil
+	return t.byID[id]
 }

@@ -20,9 +20,8 @@ import (
 type objectNode struct {
 	gofs.Inode
 	lockable
-	fs         *FS
-	version    objectstore.Object // its Location is where it lay when the node was made; see object
-	insertOnly bool               // rule 22
+	fs      *FS
+	version objectstore.Object // its Location is where it lay when the node was made; see object
 }
 
 var (

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/staging"
 	"github.com/lakefs-mount/lakefs-mount/table"
@@ -15,54 +16,84 @@ import (
 // redirect begins a new version of the name for the calling thread and answers
 // ESTALE, upon which the kernel looks the name up again and gets the staged node.
 func (o *objectNode) redirect(ctx context.Context, flags uint32) syscall.Errno {
+	return o.fs.redirect(ctx, o.name, o.object().Location, flags)
+}
+
+func (f *FS) redirect(ctx context.Context, n *name, loc objectstore.Location, flags uint32) syscall.Errno {
 	tid := thread(ctx)
-	work, cancel := o.fs.background()
+	work, cancel := f.background()
 	defer cancel()
-	s, err := o.newVersion(work, flags)
+	path, ok := f.names.pathOf(n)
+	if !ok {
+		return toErrno(errSuperseded)
+	}
+	s, err := f.newVersion(work, n, loc, flags)
 	if errors.Is(err, objectstore.ErrNotExist) {
 		return toErrno(errSuperseded) // the second look-up will say so
 	}
 	if err != nil {
-		return o.fs.fail("open for writing", o.path(), err)
+		return f.fail("open for writing", path, err)
 	}
-	o.fs.names.promise(s, tid, s.abandon)
+	f.names.promise(s, tid, s.abandon)
 	return toErrno(errSuperseded)
 }
 
-// newVersion returns a staged node that begins as the object is now. O_APPEND
-// opens of one name share one.
-func (o *objectNode) newVersion(ctx context.Context, flags uint32) (*stagedNode, error) {
-	if o.insertOnly {
-		return nil, table.ErrInsertOnly
+// reopen sends the calling thread from a version that has ended to what the
+// name leads to now; the one more look-up that the kernel makes must suffice.
+func (f *FS) reopen(ctx context.Context, n *name, flags uint32) syscall.Errno {
+	if flags&syscall.O_ACCMODE == syscall.O_RDONLY && flags&syscall.O_TRUNC == 0 {
+		f.names.turnAway(n, thread(ctx))
+		return toErrno(errSuperseded)
 	}
-	path, ok := o.fs.names.pathOf(o.name)
-	if !ok {
-		return nil, objectstore.ErrNotExist
+	work, cancel := f.background()
+	defer cancel()
+	path, _ := f.names.pathOf(n)
+	now, err := f.View.Lookup(work, path)
+	if err != nil || now.Kind != catalogview.KindObject {
+		return toErrno(errSuperseded)
+	}
+	nm := f.names.acquire(path)
+	defer f.names.release(nm)
+	return f.redirect(ctx, nm, now.Object.Location, flags)
+}
+
+// newVersion returns a staged node, reserved for one open, that begins as the
+// object at loc is now. O_APPEND opens of one name share one.
+func (f *FS) newVersion(ctx context.Context, n *name, loc objectstore.Location, flags uint32) (*stagedNode, error) {
+	path, _ := f.names.pathOf(n)
+	t, err := f.View.Resolve(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if t.Table.InsertOnly() {
+		return nil, table.ErrInsertOnly
 	}
 	// The precondition is taken here, from the store: a cached one would refuse
 	// a good write, one taken at the publish would lose another's.
-	base, err := o.fs.Store.Stat(ctx, o.object().Location)
+	base, err := f.Store.Stat(ctx, loc)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.fs.mayChange(base, WriteOverwrite); err != nil {
+	if err := f.mayChange(base, WriteOverwrite); err != nil {
 		return nil, err
 	}
 	if flags&syscall.O_APPEND != 0 && flags&syscall.O_TRUNC == 0 {
-		if s := o.fs.names.appender(o.name); s != nil {
+		if s := f.names.appender(n); s != nil {
 			return s, nil
 		}
-	}
-	t, err := o.fs.View.Resolve(ctx, path)
-	if err != nil {
-		return nil, err
 	}
 	w := newWrite(path, t)
 	w.Cond = objectstore.Cond{IfMatch: base.Match}
 	w.Base = &base
 	w.Append = flags&syscall.O_APPEND != 0
-	w.Attributes = o.fs.baseAttributes(base)
-	return o.fs.stage(ctx, w, false)
+	w.Attributes = f.baseAttributes(base)
+	s, err := f.stage(ctx, w, false)
+	if err == nil {
+		s.mu.Lock()
+		s.reserved++
+		s.mu.Unlock()
+	}
+	return s, err
 }
 
 // baseAttributes are those that a new version takes over from the old one.

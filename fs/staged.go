@@ -29,6 +29,7 @@ type stagedNode struct {
 	mu       sync.Mutex // guards what follows
 	rule     closeRule
 	handles  int  // open descriptors, of any kind
+	reserved int  // promised to threads that have not opened it yet
 	appendOK bool // an appender may join: a writing descriptor is open, nothing failed
 	ended    bool // given up: not to be joined or found any more
 }
@@ -92,14 +93,29 @@ func (s *stagedNode) path() string {
 	return p
 }
 
-// joinable reports whether an O_APPEND open may share the node. It is called
-// under names.mu, so it must not wait.
-func (s *stagedNode) joinable() bool {
+// join reserves the node for an O_APPEND open, if it may share it. It is called
+// under names.mu, so it must not wait: who finds the node busy begins a version
+// of its own, whose publish goes behind this one's.
+func (s *stagedNode) join() bool {
 	if !s.mu.TryLock() {
 		return false
 	}
 	defer s.mu.Unlock()
-	return s.appendOK && !s.ended
+	if !s.appendOK || s.ended {
+		return false
+	}
+	s.reserved++
+	return true
+}
+
+// arrived ends thread tid's reservation, if it has one.
+func (s *stagedNode) arrived(tid uint32) {
+	if !s.fs.names.keep(s, tid) {
+		return
+	}
+	s.mu.Lock()
+	s.reserved--
+	s.mu.Unlock()
 }
 
 // attributes fills the attributes that the writers see.
@@ -161,7 +177,7 @@ func (s *stagedNode) truncate(ctx context.Context, fh gofs.FileHandle, size int6
 	if err := s.file.Truncate(work, size); err != nil {
 		return s.fs.fail("truncate", s.path(), err)
 	}
-	s.fs.names.keep(s, thread(ctx))
+	s.arrived(thread(ctx))
 	if _, byHandle := fh.(*stagedHandle); byHandle {
 		return 0
 	}
@@ -178,10 +194,10 @@ func (s *stagedNode) truncate(ctx context.Context, fh gofs.FileHandle, size int6
 
 // Open adds a descriptor.
 func (s *stagedNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, uint32, syscall.Errno) {
-	s.fs.names.keep(s, thread(ctx))
-	h, err := s.open(ctx, flags)
-	if err != nil {
-		return nil, 0, toErrno(err)
+	h, ok := s.open(ctx, flags)
+	s.arrived(thread(ctx))
+	if !ok {
+		return nil, 0, s.fs.reopen(ctx, s.name, flags)
 	}
 	if flags&syscall.O_TRUNC != 0 {
 		work, cancel := s.fs.background()
@@ -194,7 +210,8 @@ func (s *stagedNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, u
 	return h, fuse.FOPEN_KEEP_CACHE, 0
 }
 
-func (s *stagedNode) open(ctx context.Context, flags uint32) (*stagedHandle, error) {
+// open adds a descriptor; false when the version has ended meanwhile.
+func (s *stagedNode) open(ctx context.Context, flags uint32) (*stagedHandle, bool) {
 	mode := flags & syscall.O_ACCMODE
 	h := &stagedHandle{
 		thread: thread(ctx), append: flags&syscall.O_APPEND != 0,
@@ -206,14 +223,14 @@ func (s *stagedNode) open(ctx context.Context, flags uint32) (*stagedHandle, err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
-		return nil, errSuperseded
+		return nil, false
 	}
 	s.handles++
 	if h.write {
 		s.rule.opened()
 		s.appendOK = true
 	}
-	return h, nil
+	return h, true
 }
 
 // Read reads back what was written.
@@ -381,8 +398,8 @@ func (s *stagedNode) Release(ctx context.Context, fh gofs.FileHandle) syscall.Er
 
 // publish makes the file visible as it is now, and remembers its attributes.
 func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
-	s.fs.publishing.Add(1)
-	defer s.fs.publishing.Done()
+	s.fs.publishing.begin()
+	defer s.fs.publishing.end()
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	if !s.file.Dirty() {
@@ -410,7 +427,7 @@ func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 // needs no spool; what could not be published is kept, and shown.
 func (s *stagedNode) end() {
 	s.mu.Lock()
-	if s.handles > 0 || s.ended {
+	if s.handles > 0 || s.reserved > 0 || s.ended {
 		s.mu.Unlock()
 		return
 	}
@@ -431,10 +448,11 @@ func (s *stagedNode) end() {
 	s.fs.names.release(s.name)
 }
 
-// abandon ends a version whose opener never came back for it.
+// abandon ends a reservation whose thread never came back for it.
 func (s *stagedNode) abandon() {
 	s.mu.Lock()
-	if s.handles == 0 && !s.file.Touched() {
+	s.reserved--
+	if s.handles == 0 && s.reserved == 0 && !s.file.Touched() {
 		s.rule.unlinked = true
 	}
 	s.mu.Unlock()
