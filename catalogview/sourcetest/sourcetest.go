@@ -1,0 +1,274 @@
+// Package sourcetest holds every catalogview.Source to its contract.
+package sourcetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/table"
+)
+
+// Table is one entry to be put into a catalog under test, in whatever form the
+// catalog has: a Parquet table at Location with one int key "day", or with
+// Broken an entry that cannot load.
+type Table struct {
+	Database, Name, Location string
+	Broken                   bool
+}
+
+// Harness is a catalog that is empty at first.
+type Harness struct {
+	Source catalogview.Source
+	// Create makes an empty database.
+	Create func(t *testing.T, database string)
+	// Put makes or replaces a table's entry; its database is there.
+	Put func(t *testing.T, tab Table)
+	// Drop removes a table's entry.
+	Drop func(t *testing.T, database, name string)
+}
+
+// Run runs the suite; each test gets a catalog of its own from makeHarness.
+func Run(t *testing.T, makeHarness func(t *testing.T) Harness) {
+	for _, test := range []struct {
+		name string
+		run  func(t *testing.T, h Harness)
+	}{
+		{"Empty", testEmpty},
+		{"Listings", testListings},
+		{"Entries", testEntries},
+		{"Absent", testAbsent},
+		{"BrokenFailsAlone", testBroken},
+		{"Changes", testChanges},
+		{"EarlyBreak", testEarlyBreak},
+		{"Cancelled", testCancelled},
+		{"Concurrent", testConcurrent},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, makeHarness(t)) })
+	}
+}
+
+func fill(t *testing.T, h Harness) {
+	t.Helper()
+	for _, db := range []string{"sales", "sales_old", "empty"} {
+		h.Create(t, db)
+	}
+	h.Put(t, Table{Database: "sales", Name: "orders", Location: "data/orders"})
+	h.Put(t, Table{Database: "sales", Name: "orders_old", Location: "data/orders_old"})
+	h.Put(t, Table{Database: "sales", Name: "broken", Broken: true})
+	h.Put(t, Table{Database: "sales_old", Name: "orders", Location: "data/other"})
+}
+
+func databases(t *testing.T, s catalogview.Source) []string {
+	t.Helper()
+	var names []string
+	for d, err := range s.Databases(t.Context()) {
+		if err != nil {
+			t.Fatalf("Databases: %v", err)
+		}
+		if len(d.Raw.Bytes) == 0 || d.Raw.Size != int64(len(d.Raw.Bytes)) || d.Raw.ETag == "" {
+			t.Errorf("Databases: entry of %s: %+v", d.Name, d.Raw)
+		}
+		names = append(names, d.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func tables(t *testing.T, s catalogview.Source, db string) []string {
+	t.Helper()
+	var names []string
+	for tab, err := range s.Tables(t.Context(), db) {
+		if err != nil {
+			t.Fatalf("Tables(%s): %v", db, err)
+		}
+		if tab.Raw.Bytes != nil {
+			t.Errorf("Tables(%s): %s has Bytes", db, tab.Name)
+		}
+		names = append(names, tab.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func same(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: got %q, want %q", what, got, want)
+	}
+}
+
+func testEmpty(t *testing.T, h Harness) {
+	same(t, "Databases", databases(t, h.Source), nil)
+	same(t, "Tables of none", tables(t, h.Source, "nope"), nil)
+}
+
+func testListings(t *testing.T, h Harness) {
+	fill(t, h)
+	same(t, "Databases", databases(t, h.Source), []string{"empty", "sales", "sales_old"})
+	same(t, "Tables(sales)", tables(t, h.Source, "sales"), []string{"broken", "orders", "orders_old"})
+	same(t, "Tables(sales_old)", tables(t, h.Source, "sales_old"), []string{"orders"})
+	same(t, "Tables(empty)", tables(t, h.Source, "empty"), nil)
+}
+
+func testEntries(t *testing.T, h Harness) {
+	fill(t, h)
+	ctx := t.Context()
+	for d, err := range h.Source.Databases(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := h.Source.Database(ctx, d.Name)
+		if err != nil || got.Name != d.Name || string(got.Raw.Bytes) != string(d.Raw.Bytes) || got.Raw.ETag != d.Raw.ETag {
+			t.Errorf("Database(%s): got %+v, %v, listed %+v", d.Name, got, err, d)
+		}
+	}
+	for info, err := range h.Source.Tables(ctx, "sales") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := h.Source.Stat(ctx, "sales", info.Name)
+		if err != nil || raw.Bytes != nil || raw.ETag != info.Raw.ETag || raw.Size != info.Raw.Size {
+			t.Errorf("Stat(%s): got %+v, %v, listed %+v", info.Name, raw, err, info.Raw)
+		}
+		tab, full, err := h.Source.Table(ctx, "sales", info.Name)
+		if err != nil || full.ETag != raw.ETag || full.Size != raw.Size || int64(len(full.Bytes)) != raw.Size {
+			t.Errorf("Table(%s): entry %d bytes %+v, %v", info.Name, len(full.Bytes), full.ETag, err)
+		}
+		if tab.Database != "sales" || tab.Name != info.Name {
+			t.Errorf("Table(%s): is %s.%s", info.Name, tab.Database, tab.Name)
+		}
+	}
+	tab, _, err := h.Source.Table(ctx, "sales", "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tab.Kind != table.Hive || tab.Format != "parquet" || !tab.Writable || len(tab.Keys) != 1 || tab.Keys[0].Name != "day" ||
+		!strings.HasSuffix(strings.TrimSuffix(tab.Location, "/"), "data/orders") {
+		t.Errorf("Table(orders): %+v", tab)
+	}
+}
+
+func testAbsent(t *testing.T, h Harness) {
+	fill(t, h)
+	ctx := t.Context()
+	for _, name := range []string{"nope", "", ".", "..", "sales/orders", "sales\x00", "Sales", strings.Repeat("x", 300)} {
+		if _, err := h.Source.Database(ctx, name); !errors.Is(err, objectstore.ErrNotExist) {
+			t.Errorf("Database(%.20q): got %v, want ErrNotExist", name, err)
+		}
+		if _, err := h.Source.Stat(ctx, "sales", name); !errors.Is(err, objectstore.ErrNotExist) {
+			t.Errorf("Stat(sales, %.20q): got %v, want ErrNotExist", name, err)
+		}
+		if _, _, err := h.Source.Table(ctx, name, "orders"); !errors.Is(err, objectstore.ErrNotExist) {
+			t.Errorf("Table(%.20q, orders): got %v, want ErrNotExist", name, err)
+		}
+	}
+}
+
+func testBroken(t *testing.T, h Harness) {
+	fill(t, h)
+	tab, raw, err := h.Source.Table(t.Context(), "sales", "broken")
+	if err != nil {
+		t.Fatalf("Table(broken): %v", err)
+	}
+	if tab.Kind != table.Broken || tab.Reason == "" || tab.Class == table.ClassNone || len(raw.Bytes) == 0 {
+		t.Errorf("Table(broken): %+v, %d bytes", tab, len(raw.Bytes))
+	}
+}
+
+func testChanges(t *testing.T, h Harness) {
+	fill(t, h)
+	ctx := t.Context()
+	before, err := h.Source.Stat(ctx, "sales", "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Put(t, Table{Database: "sales", Name: "orders", Location: "data/moved"})
+	tab, after, err := h.Source.Table(ctx, "sales", "orders")
+	if err != nil || after.ETag == before.ETag || !strings.Contains(tab.Location, "data/moved") {
+		t.Errorf("after Put: ETag %s to %s, location %q, %v", before.ETag, after.ETag, tab.Location, err)
+	}
+	h.Drop(t, "sales", "orders")
+	if _, _, err = h.Source.Table(ctx, "sales", "orders"); !errors.Is(err, objectstore.ErrNotExist) {
+		t.Errorf("after Drop: %v", err)
+	}
+	same(t, "after Drop", tables(t, h.Source, "sales"), []string{"broken", "orders_old"})
+}
+
+func testEarlyBreak(t *testing.T, h Harness) {
+	fill(t, h)
+	n := 0
+	for range h.Source.Databases(t.Context()) {
+		n++
+		break
+	}
+	for range h.Source.Tables(t.Context(), "sales") {
+		n++
+		break
+	}
+	if n != 2 {
+		t.Errorf("got %d items, want 2", n)
+	}
+}
+
+func testCancelled(t *testing.T, h Harness) {
+	fill(t, h)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var last error
+	for _, err := range h.Source.Databases(ctx) {
+		last = err
+	}
+	if last == nil || errors.Is(last, objectstore.ErrNotExist) {
+		t.Errorf("Databases: got %v, want an error that is not ErrNotExist", last)
+	}
+	last = nil
+	for _, err := range h.Source.Tables(ctx, "sales") {
+		last = err
+	}
+	if last == nil || errors.Is(last, objectstore.ErrNotExist) {
+		t.Errorf("Tables: got %v, want an error that is not ErrNotExist", last)
+	}
+	if _, _, err := h.Source.Table(ctx, "sales", "orders"); err == nil || errors.Is(err, objectstore.ErrNotExist) {
+		t.Errorf("Table: got %v, want an error that is not ErrNotExist", err)
+	}
+}
+
+func testConcurrent(t *testing.T, h Harness) {
+	fill(t, h)
+	var wg sync.WaitGroup
+	failures := make(chan error, 64)
+	for range 8 {
+		wg.Go(func() {
+			for range 10 {
+				if _, _, err := h.Source.Table(t.Context(), "sales", "orders"); err != nil {
+					failures <- fmt.Errorf("Table: %w", err)
+					return
+				}
+				n := 0
+				for _, err := range h.Source.Tables(t.Context(), "sales") {
+					if err != nil {
+						failures <- fmt.Errorf("Tables: %w", err)
+						return
+					}
+					n++
+				}
+				if n != 3 {
+					failures <- fmt.Errorf("Tables: %d, want 3", n)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(failures)
+	for err := range failures {
+		t.Error(err)
+	}
+}
