@@ -66,11 +66,12 @@ type Committer struct {
 	check   string
 	retry   time.Duration
 	targets targetLocks
+	verify  func(format, name string, r io.ReaderAt, size int64) error // format.Check
 }
 
 // New returns a Committer.
 func New(o Options) *Committer {
-	c := &Committer{store: o.Store, area: o.Area, log: o.Log, check: o.CheckFormat, retry: o.Retry}
+	c := &Committer{store: o.Store, area: o.Area, log: o.Log, check: o.CheckFormat, retry: o.Retry, verify: format.Check}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -163,7 +164,7 @@ func (c *Committer) Check(ctx context.Context, f *staging.File) error {
 	if rec.Format == "" || c.check == CheckOff {
 		return nil
 	}
-	err := checkFormat(ctx, f, rec)
+	err := c.checkFormat(ctx, f, rec)
 	if err == nil || c.check != CheckWarn || !errors.Is(err, ErrFormat) {
 		return err
 	}
@@ -174,13 +175,13 @@ func (c *Committer) Check(ctx context.Context, f *staging.File) error {
 	return nil
 }
 
-func checkFormat(ctx context.Context, f *staging.File, rec staging.Record) (err error) {
+func (c *Committer) checkFormat(ctx context.Context, f *staging.File, rec staging.Record) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: the check of %q panicked: %v", ErrFormat, rec.Path, p)
 		}
 	}()
-	err = format.Check(rec.Format, path.Base(rec.Target.Key), fileReader(func(p []byte, off int64) (int, error) {
+	err = c.verify(rec.Format, path.Base(rec.Target.Key), fileReader(func(p []byte, off int64) (int, error) {
 		return f.ReadAt(ctx, p, off)
 	}), rec.Size)
 	if bad := (*format.Error)(nil); errors.As(err, &bad) {

@@ -38,6 +38,10 @@ type Options struct {
 	Max       int64             // bytes, see Expire; 0: no limit
 	Now       func() time.Time  // nil: time.Now
 	AllowFull bool              // open a directory without room too: to save or drop what fills it
+
+	// Step is called before each change of the disk, whose error it may return
+	// instead. It is where crash tests end the process; nil everywhere else.
+	Step func(op, path string) error
 }
 
 // Area is a staging directory that this process owns. Its methods may be called
@@ -216,6 +220,14 @@ func (a *Area) forget(id string) {
 	a.mu.Lock()
 	delete(a.files, id)
 	a.mu.Unlock()
+}
+
+// step asks Options.Step before a change of the disk.
+func (a *Area) step(op, path string) error {
+	if a.opts.Step == nil {
+		return nil
+	}
+	return a.opts.Step(op, path)
 }
 
 func (a *Area) path(id string) string { return filepath.Join(a.dir, id) }

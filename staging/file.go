@@ -187,7 +187,7 @@ func (f *File) saveRecord(durable bool) error {
 	if skip {
 		return nil
 	}
-	err := replaceRecord(f.dir(), rec, durable)
+	err := f.area.replace(rec, durable)
 	if err == nil && durable && !f.durable {
 		if err = syncDir(f.area.dir); err == nil {
 			f.durable = true

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/google/uuid"
-	"golang.org/x/sys/unix"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
@@ -134,7 +133,7 @@ func (f *File) rebasedSpool(ctx context.Context, path string, newBase objectstor
 	}
 	base := newSource(nil, pin)
 	defer base.release()
-	data, err := openPrivate(path, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	data, err := f.area.create(path)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +148,7 @@ func (f *File) rebasedSpool(ctx context.Context, path string, newBase objectstor
 	}
 	if err != nil {
 		_ = data.Close()
-		_ = unix.Unlink(path)
+		_ = f.area.unlink(path)
 		return nil, ioError("copy", path, err)
 	}
 	return data, nil
@@ -181,13 +180,13 @@ func (f *File) switchSpool(data *os.File, name string, newBase objectstore.Objec
 		f.rec, f.size = before, size
 		f.mu.Unlock()
 		_ = data.Close()
-		_ = unix.Unlink(data.Name())
+		_ = f.area.unlink(data.Name())
 		return err
 	}
 	f.setLayer(newLayer(newSource(data, nil), nil, 0))
 	f.closeBlocks()
 	f.unsynced = !f.promised
-	_ = unix.Unlink(oldPath) // the record does not name it: Open removes it
+	_ = f.area.unlink(oldPath) // the record does not name it: Open removes it
 	return nil
 }
 

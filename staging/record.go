@@ -135,26 +135,37 @@ func isDataName(name string) bool {
 	return name == dataName || len(name) > len(dataName)+1 && name[:len(dataName)+1] == dataName+"." && isID(name[len(dataName)+1:])
 }
 
-// createRecord writes the first record of a write, in place: there is none yet
+// writeFirst writes the first record of a write, in place: there is none yet
 // that could be damaged, and an empty one beside an empty spool is nothing.
-func createRecord(dir string, r Record) error {
+func (a *Area) writeFirst(r Record) error {
+	path := filepath.Join(a.path(r.ID), recordName)
 	raw, err := encodeRecord(r)
+	if err == nil {
+		err = a.step("create", path)
+	}
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, recordName), os.O_EXCL, raw, false)
+	return writeFile(path, os.O_EXCL, raw, false)
 }
 
-// replaceRecord puts a new record in the old one's place by rename. With durable
+// replace puts a new record in the old one's place by rename. With durable
 // both the bytes and the name outlive a power loss.
-func replaceRecord(dir string, r Record, durable bool) error {
+func (a *Area) replace(r Record, durable bool) error {
+	dir := a.path(r.ID)
+	temp := filepath.Join(dir, recordTemp)
 	raw, err := encodeRecord(r)
+	if err == nil {
+		err = a.step("create", temp)
+	}
 	if err != nil {
 		return err
 	}
-	temp := filepath.Join(dir, recordTemp)
 	if err := writeFile(temp, os.O_TRUNC, raw, durable); err != nil {
 		_ = os.Remove(temp)
+		return err
+	}
+	if err := a.step("rename", temp); err != nil {
 		return err
 	}
 	if err := os.Rename(temp, filepath.Join(dir, recordName)); err != nil {

@@ -23,10 +23,13 @@ func (f *File) startSpool() error {
 
 func (f *File) makeSpool() error {
 	dir := f.dir()
+	if err := f.area.step("mkdir", dir); err != nil {
+		return err
+	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return ioError("stage", dir, err)
 	}
-	data, err := openPrivate(filepath.Join(dir, dataName), os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	data, err := f.area.create(filepath.Join(dir, dataName))
 	if err != nil {
 		return err
 	}
@@ -36,7 +39,7 @@ func (f *File) makeSpool() error {
 		err = f.startOverlay(data)
 	}
 	if err == nil {
-		err = createRecord(dir, f.Record())
+		err = f.area.writeFirst(f.Record())
 	}
 	if err != nil {
 		next.release()
@@ -48,12 +51,31 @@ func (f *File) makeSpool() error {
 	return nil
 }
 
+// create makes a file that is not there.
+func (a *Area) create(path string) (*os.File, error) {
+	if err := a.step("create", path); err != nil {
+		return nil, err
+	}
+	return openPrivate(path, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+}
+
+// unlink removes a file, if it is there.
+func (a *Area) unlink(path string) error {
+	if err := a.step("unlink", path); err != nil {
+		return err
+	}
+	if err := unix.Unlink(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return ioError("unlink", path, err)
+	}
+	return nil
+}
+
 // startOverlay gives the spool its length and makes the file of blocks.
 func (f *File) startOverlay(data *os.File) error {
 	if err := data.Truncate(f.size); err != nil {
 		return ioError("stage", data.Name(), err)
 	}
-	blocks, err := openPrivate(filepath.Join(f.dir(), blocksName), os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	blocks, err := f.area.create(filepath.Join(f.dir(), blocksName))
 	if err != nil {
 		return err
 	}
@@ -158,9 +180,12 @@ func (f *File) removePublished(adopted bool) error {
 		paths = paths[1:]
 	}
 	for _, path := range paths {
-		if err := unix.Unlink(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return ioError("drop", path, err)
+		if err := f.area.unlink(path); err != nil {
+			return err
 		}
+	}
+	if err := f.area.step("rmdir", dir); err != nil {
+		return err
 	}
 	if unix.Rmdir(dir) == nil {
 		return nil

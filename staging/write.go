@@ -45,6 +45,9 @@ func (f *File) write(ctx context.Context, p []byte, off int64, how change) (int,
 	if err := f.writable(); err != nil || len(p) == 0 {
 		return 0, err
 	}
+	if err := f.mixing(how); err != nil {
+		return 0, f.fail(ctx, "write", err)
+	}
 	n, err := f.writeSpool(ctx, p, off)
 	if err != nil {
 		return n, f.fail(ctx, "write", err)
@@ -77,13 +80,27 @@ func (f *File) changed(size int64, how change) {
 	f.changes++
 	f.clean = false
 	f.rec.Changed = now
-	if how == other {
-		f.mixed = true
-	}
-	if how != neutral {
-		f.rec.Append = !f.mixed
+	if how == appends && !f.mixed && !f.rec.Append {
+		f.rec.Append, f.stale = true, true
 	}
 	f.unsynced = true
+}
+
+// mixing notes, before it happens, that something else than appends does. On
+// disk too: else a recovery would take what was written elsewhere for appended.
+func (f *File) mixing(how change) error {
+	if how != other || f.mixed {
+		return nil
+	}
+	f.mu.Lock()
+	f.mixed = true
+	was := f.rec.Append
+	f.rec.Append = false
+	f.mu.Unlock()
+	if !was {
+		return nil
+	}
+	return f.saveRecord(f.promised)
 }
 
 // fail poisons the file with err, unless it is the caller who gave up.
@@ -114,6 +131,9 @@ func (f *File) writeSpool(ctx context.Context, p []byte, off int64) (int, error)
 		if err := f.fetchEdges(ctx, off, end); err != nil {
 			return 0, err
 		}
+	}
+	if err := f.area.step("write", dataName); err != nil {
+		return 0, err
 	}
 	n, err := l.spool.file.WriteAt(p, off)
 	if err != nil {
@@ -210,6 +230,9 @@ func (f *File) mark(from, to int64) error {
 	for int64(len(f.ones)) < to-from {
 		f.ones = append(f.ones, 1)
 	}
+	if err := f.area.step("write", blocksName); err != nil {
+		return err
+	}
 	_, err := f.blocks.WriteAt(f.ones[:to-from], from)
 	return err
 }
@@ -228,7 +251,11 @@ func (f *File) Truncate(ctx context.Context, size int64) error {
 	if size == f.size {
 		how = neutral
 	}
-	if err := f.truncate(ctx, size); err != nil {
+	err := f.mixing(how)
+	if err == nil {
+		err = f.truncate(ctx, size)
+	}
+	if err != nil {
 		return f.fail(ctx, "truncate", err)
 	}
 	f.changed(size, how)
@@ -245,6 +272,9 @@ func (f *File) truncate(ctx context.Context, size int64) error {
 		if err := f.fetch(ctx, block*blockSize, min(size, l.baseSize)); err != nil {
 			return err
 		}
+	}
+	if err := f.area.step("truncate", dataName); err != nil {
+		return err
 	}
 	if err := l.spool.file.Truncate(size); err != nil {
 		return err
@@ -270,7 +300,11 @@ func (f *File) Allocate(ctx context.Context, off, n int64, keepSize bool) error 
 	if !keepSize && off+n > size {
 		size, how = off+n, other
 	}
-	if err := f.allocate(off, n, size, keepSize); err != nil {
+	err := f.mixing(how)
+	if err == nil {
+		err = f.allocate(off, n, size, keepSize)
+	}
+	if err != nil {
 		return f.fail(ctx, "allocate", err)
 	}
 	f.changed(size, how)
@@ -368,7 +402,11 @@ func (f *File) seal(ctx context.Context) error {
 	if !f.unsynced {
 		return nil
 	}
-	if err := f.cur.spool.file.Sync(); err != nil {
+	err := f.area.step("sync", dataName)
+	if err == nil {
+		err = f.cur.spool.file.Sync()
+	}
+	if err != nil {
 		// The kernel may have dropped the dirty pages: a second fsync that
 		// succeeds would prove nothing.
 		return f.fail(ctx, "sync", err)

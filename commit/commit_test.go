@@ -1,0 +1,488 @@
+package commit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
+)
+
+func state(f *staging.File) staging.State { return f.Record().State }
+
+// TestCase21LostAnswer is cases.md 21: the publish takes effect, the answer is
+// lost. It is our own: published once, no error.
+func TestCase21LostAnswer(t *testing.T) {
+	for _, put := range []bool{false, true} {
+		for _, base := range []bool{false, true} {
+			t.Run(fmt.Sprintf("put=%v/base=%v", put, base), func(t *testing.T) {
+				w := newWorld(t, put)
+				var old *objectstore.Object
+				if base {
+					o := w.object("old")
+					old = &o
+				}
+				f := w.create(old, "new")
+				w.answer = func(op string) error {
+					if op == "adopt" || op == "put" {
+						return fmt.Errorf("timeout: %w", objectstore.ErrUnavailable)
+					}
+					return nil
+				}
+				obj, err := w.c.Commit(t.Context(), f)
+				if err != nil || w.lake() != "new" {
+					t.Fatalf("Commit: %v, the lake has %q", err, w.lake())
+				}
+				if n := w.count("store adopt") + w.count("store put"); n != 1 {
+					t.Errorf("sent %d times", n)
+				}
+				if now := w.stat(); now.ETag != obj.ETag || f.Dirty() {
+					t.Errorf("object %+v, the store has %+v; dirty %v", obj, now, f.Dirty())
+				}
+				// The next version is one more, though the id is the same.
+				w.answer = nil
+				if err := write(w, f, "N", 0); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := w.c.Commit(t.Context(), f); err != nil || w.lake() != "New" {
+					t.Errorf("next version: %v, the lake has %q", err, w.lake())
+				}
+			})
+		}
+	}
+}
+
+// TestOvertakenBeforeItsAnswer: ours took effect, its answer was lost, and another
+// replaced it before we looked. An append must not be sent a second time.
+func TestOvertakenBeforeItsAnswer(t *testing.T) {
+	w := newWorld(t, false)
+	base := w.object("one\n")
+	f, err := w.area.Create(t.Context(), w.newWrite(&base))
+	if err == nil {
+		_, err = f.Append(t.Context(), []byte("mine\n"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.answer = func(op string) error {
+		if op == "adopt" {
+			w.object("one\nmine\ntheirs\n")
+			return objectstore.ErrUnavailable
+		}
+		return nil
+	}
+	if _, err := w.c.Commit(t.Context(), f); err != nil || w.lake() != "one\nmine\ntheirs\n" {
+		t.Fatalf("Commit: %v, the lake has %q", err, w.lake())
+	}
+	w.answer = nil
+	if _, err := f.Append(t.Context(), []byte("more\n")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.c.Commit(t.Context(), f); err != nil || w.lake() != "one\nmine\ntheirs\nmore\n" {
+		t.Errorf("next append: %v, the lake has %q", err, w.lake())
+	}
+}
+
+// TestCase16StoreDown is cases.md 16 as far as commit goes: retried with growing
+// pauses up to the limit, then ErrUnavailable, the bytes kept and failed.
+func TestCase16StoreDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, true)
+		f := w.create(nil, "new")
+		w.before = func(op string) error {
+			if op == "put" {
+				return objectstore.ErrUnavailable
+			}
+			return nil
+		}
+		start := time.Now()
+		_, err := w.c.Commit(t.Context(), f)
+		if !errors.Is(err, objectstore.ErrUnavailable) || state(f) != staging.Failed || !f.Dirty() {
+			t.Errorf("Commit: %v, state %s", err, state(f))
+		}
+		if took := time.Since(start); took < 30*time.Second || took > 40*time.Second {
+			t.Errorf("gave up after %v, want some 30 s", took)
+		}
+		if n := w.count("store put"); n < 10 || n > 30 {
+			t.Errorf("asked %d times", n)
+		}
+		w.before = nil
+		if _, err := w.c.Commit(t.Context(), f); err != nil || w.lake() != "new" {
+			t.Errorf("Commit once the store is back: %v", err)
+		}
+		w.close()
+	})
+}
+
+func TestTransientFailureIsRetried(t *testing.T) {
+	for _, put := range []bool{false, true} {
+		w := newWorld(t, put)
+		f := w.create(nil, "new")
+		left := 2
+		w.before = func(op string) error {
+			if op != "stat" && left > 0 {
+				left--
+				return objectstore.ErrUnavailable
+			}
+			return nil
+		}
+		if _, err := w.c.Commit(t.Context(), f); err != nil || w.lake() != "new" {
+			t.Errorf("put %v: Commit: %v, the lake has %q", put, err, w.lake())
+		}
+	}
+}
+
+func TestUnsettledStaysPublishing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, true)
+		f := w.create(nil, "new")
+		w.answer = func(string) error { return objectstore.ErrUnavailable } // puts, and stats
+		_, err := w.c.Commit(t.Context(), f)
+		if !errors.Is(err, objectstore.ErrUnavailable) || state(f) != staging.Publishing {
+			t.Errorf("Commit: %v, state %s", err, state(f))
+		}
+		w.answer = nil
+		w.restart()
+		report, err := w.c.Recover(t.Context())
+		if err != nil || len(report.Finished) != 1 || len(w.leftovers()) != 0 {
+			t.Errorf("Recover: %+v, %v", report, err)
+		}
+		w.close()
+	})
+}
+
+// TestCase25 is cases.md 25: two rewrite one file, two create one name. The
+// loser's bytes are kept and listed.
+func TestCase25TwoWriters(t *testing.T) {
+	for _, put := range []bool{false, true} {
+		for _, base := range []bool{false, true} {
+			w := newWorld(t, put)
+			var old *objectstore.Object
+			want := objectstore.ErrExist
+			if base {
+				o := w.object("old")
+				old, want = &o, objectstore.ErrChanged
+			}
+			f := w.create(old, "mine")
+			w.object("theirs")
+			_, err := w.c.Commit(t.Context(), f)
+			if !errors.Is(err, want) || w.lake() != "theirs" {
+				t.Errorf("put %v, base %v: Commit: %v, want %v; the lake has %q", put, base, err, want, w.lake())
+			}
+			if rec := f.Record(); rec.State != staging.Failed || rec.Error == "" || bytesOf(t, f) != "mine" {
+				t.Errorf("put %v, base %v: record %+v", put, base, rec)
+			}
+		}
+	}
+}
+
+func TestRemovedMeanwhileIsChanged(t *testing.T) {
+	for _, appending := range []bool{false, true} {
+		w := newWorld(t, false)
+		base := w.object("old\n")
+		f, err := w.area.Create(t.Context(), w.newWrite(&base))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if appending {
+			_, err = f.Append(t.Context(), []byte("x"))
+		} else {
+			_, err = f.WriteAt(t.Context(), []byte("x"), 0)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(w.root, target)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.c.Commit(t.Context(), f); !errors.Is(err, objectstore.ErrChanged) || w.lake() != "absent" {
+			t.Errorf("appending %v: %v, want ErrChanged; the lake has %q", appending, err, w.lake())
+		}
+	}
+}
+
+// TestCase69Appenders is cases.md 69: two mounts, 200 lines each, every one
+// published by a commit of its own; 400 lines are there, the name new.
+func TestCase69Appenders(t *testing.T) {
+	const lines = 200
+	first := newWorld(t, false)
+	second := newWorld(t, false)
+	second.close()
+	_ = second.folder.Close()
+	second.root = first.root
+	folder, err := objectstore.NewFolder(first.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.folder = folder
+	second.start()
+	var wg sync.WaitGroup
+	for n, w := range []*world{first, second} {
+		wg.Go(func() {
+			for i := range lines {
+				if err := w.echo(fmt.Sprintf("%d-%03d\n", n, i)); err != nil {
+					t.Errorf("line %d-%03d: %v", n, i, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	got := strings.Split(strings.TrimSuffix(first.lake(), "\n"), "\n")
+	if len(got) != 2*lines {
+		t.Errorf("%d lines, want %d", len(got), 2*lines)
+	}
+	slices.Sort(got)
+	if n := len(slices.Compact(got)); n != 2*lines {
+		t.Errorf("%d distinct lines, want %d", n, 2*lines)
+	}
+	if left := len(first.leftovers()) + len(second.leftovers()); left != 0 {
+		t.Errorf("%d writes are left staged", left)
+	}
+}
+
+// echo is one `echo line >> f`.
+func (w *world) echo(line string) error {
+	ctx := w.t.Context()
+	for {
+		n := w.newWrite(nil)
+		base, err := w.folder.Stat(ctx, w.loc(target))
+		if err == nil {
+			n = w.newWrite(&base)
+		} else if !errors.Is(err, objectstore.ErrNotExist) {
+			return err
+		}
+		n.Append = true
+		f, err := w.area.Create(ctx, n)
+		if errors.Is(err, objectstore.ErrChanged) {
+			continue // replaced between the look and the open
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := f.Append(ctx, []byte(line)); err != nil {
+			return err
+		}
+		if _, err := w.c.Commit(ctx, f); err != nil {
+			return err
+		}
+		return f.Drop()
+	}
+}
+
+func TestAppendOfNothingToAnothersNewFileIsDone(t *testing.T) {
+	w := newWorld(t, false)
+	n := w.newWrite(nil)
+	n.Append = true
+	f, err := w.area.Create(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.object("theirs")
+	obj, err := w.c.Commit(t.Context(), f)
+	if err != nil || obj.Size != 6 || w.lake() != "theirs" || f.Dirty() || len(w.leftovers()) != 0 {
+		t.Errorf("`: >> f` after another's create: %+v, %v; the lake has %q, %q staged", obj, err, w.lake(), w.leftovers())
+	}
+}
+
+func TestFormatIsCheckedBeforeAnythingIsSent(t *testing.T) {
+	parquet := "PAR1\x00\x00\x01\x00\x00\x00PAR1"
+	for _, tt := range []struct {
+		name, check, data string
+		err               error
+		state             staging.State
+		logged            bool
+	}{
+		{"complete", CheckStrict, parquet, nil, staging.Staged, false},
+		{"cut", CheckStrict, parquet[:10], ErrFormat, staging.Failed, false},
+		{"empty", CheckStrict, "", ErrEmpty, staging.Staged, false},
+		{"cut, by default", "", parquet[:10], ErrFormat, staging.Failed, false},
+		{"cut, warned", CheckWarn, parquet[:10], nil, staging.Staged, true},
+		{"cut, not checked", CheckOff, parquet[:10], nil, staging.Staged, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, false)
+			var log bytes.Buffer
+			w.c = New(Options{Store: adopting{&calls{w}}, Area: w.area, CheckFormat: tt.check, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			n := w.newWrite(nil)
+			n.Format = "parquet"
+			f, err := w.area.Create(t.Context(), n)
+			if err == nil && tt.data != "" {
+				_, err = f.WriteAt(t.Context(), []byte(tt.data), 0)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.c.Check(t.Context(), f); !errors.Is(err, tt.err) {
+				t.Errorf("Check: %v, want %v", err, tt.err)
+			}
+			_, err = w.c.Commit(t.Context(), f)
+			if !errors.Is(err, tt.err) || state(f) != tt.state || (w.lake() == "absent") != (tt.err != nil) {
+				t.Errorf("Commit: %v, want %v; state %s; the lake has %q", err, tt.err, state(f), w.lake())
+			}
+			if got := log.Len() > 0; got != tt.logged {
+				t.Errorf("logged %q", log.String())
+			}
+		})
+	}
+	if !errors.Is(ErrEmpty, ErrFormat) {
+		t.Error("ErrEmpty is no ErrFormat")
+	}
+}
+
+func TestPanicInTheCheckIsAFailedCheck(t *testing.T) {
+	w := newWorld(t, false)
+	w.c.verify = func(string, string, io.ReaderAt, int64) error { panic("planted") }
+	n := w.newWrite(nil)
+	n.Format = "parquet"
+	f, err := w.area.Create(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := write(w, f, "x", 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.c.Commit(t.Context(), f); !errors.Is(err, ErrFormat) || state(f) != staging.Failed {
+		t.Errorf("Commit: %v, state %s", err, state(f))
+	}
+}
+
+func TestContextErrorLeavesItStaged(t *testing.T) {
+	for _, put := range []bool{false, true} {
+		w := newWorld(t, put)
+		f := w.create(nil, "new")
+		ctx, cancel := context.WithCancel(t.Context())
+		w.before = func(op string) error {
+			if op == "put" || op == "adopt" {
+				cancel()
+				return ctx.Err()
+			}
+			return nil
+		}
+		if _, err := w.c.Commit(ctx, f); !errors.Is(err, context.Canceled) || state(f) != staging.Staged || w.lake() != "absent" {
+			t.Errorf("put %v: %v, state %s, the lake has %q", put, err, state(f), w.lake())
+		}
+		w.before = nil
+		if _, err := w.c.Commit(t.Context(), f); err != nil || w.lake() != "new" {
+			t.Errorf("put %v: once more: %v", put, err)
+		}
+	}
+}
+
+func TestRefusedIsNotRetried(t *testing.T) {
+	for _, want := range []error{objectstore.ErrPermission, objectstore.ErrNoSpace, objectstore.ErrName} {
+		w := newWorld(t, true)
+		f := w.create(nil, "new")
+		w.before = func(op string) error {
+			if op == "put" {
+				return want
+			}
+			return nil
+		}
+		if _, err := w.c.Commit(t.Context(), f); !errors.Is(err, want) || state(f) != staging.Failed || w.count("store put") != 1 {
+			t.Errorf("%v, want %v; state %s, asked %d times", err, want, state(f), w.count("store put"))
+		}
+	}
+}
+
+func TestNothingToPublishSendsNothing(t *testing.T) {
+	w := newWorld(t, false)
+	base := w.object("old")
+	f, err := w.area.Create(t.Context(), w.newWrite(&base))
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj, err := w.c.Commit(t.Context(), f)
+	if err != nil || obj.ETag != base.ETag || w.count("store adopt") != 0 {
+		t.Errorf("Commit of an untouched file: %+v, %v", obj, err)
+	}
+}
+
+func TestCommitsOfOneTargetWaitForOneAnother(t *testing.T) {
+	w := newWorld(t, false)
+	var mu sync.Mutex
+	inside, worst := 0, 0
+	w.before = func(op string) error {
+		if op == "adopt" {
+			mu.Lock()
+			inside++
+			worst = max(worst, inside)
+			mu.Unlock()
+		}
+		return nil
+	}
+	w.answer = func(op string) error {
+		if op == "adopt" {
+			mu.Lock()
+			inside--
+			mu.Unlock()
+		}
+		return nil
+	}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		n := w.newWrite(nil)
+		n.Cond = objectstore.Cond{}
+		f, err := w.area.Create(t.Context(), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := write(w, f, strconv.Itoa(i), 0); err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() {
+			if _, err := w.c.Commit(t.Context(), f); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if worst != 1 || len(w.c.targets.held) != 0 {
+		t.Errorf("%d at once, %d locks left", worst, len(w.c.targets.held))
+	}
+}
+
+func TestAttributesTravel(t *testing.T) {
+	w := newWorld(t, false)
+	f := w.create(nil, "x")
+	mtime := time.Unix(-2, 250_000_000)
+	f.SetAttributes(staging.Attributes{Mode: 0o604, MTime: mtime, MTimeSet: true})
+	obj, err := w.c.Commit(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := os.Stat(filepath.Join(w.root, target))
+	if err != nil || st.Mode().Perm() != 0o604 || !st.ModTime().Equal(mtime) || !obj.ModTime.Equal(mtime) {
+		t.Errorf("published as %v %v, %v; want 0604 and %v", st.Mode(), st.ModTime(), err, mtime)
+	}
+	if got := obj.Meta[objectstore.MetaWriteID]; got != f.ID() {
+		t.Errorf("write id %q, want %q", got, f.ID())
+	}
+}
+
+func TestFormatTime(t *testing.T) {
+	for _, tt := range []struct {
+		t    time.Time
+		want string
+	}{
+		{time.Unix(0, 0), "0"}, {time.Unix(5, 1), "5.000000001"}, {time.Unix(-2, 250_000_000), "-1.750000000"},
+		{time.Unix(-1, 500_000_000), "-0.500000000"}, {time.Unix(-7, 0), "-7"},
+	} {
+		if got := formatTime(tt.t); got != tt.want {
+			t.Errorf("formatTime(%v) = %q, want %q", tt.t, got, tt.want)
+		}
+	}
+}

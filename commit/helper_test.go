@@ -1,0 +1,321 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
+)
+
+// errDead is what every step answers once the process has ended.
+var errDead = errors.New("the process has ended")
+
+// world is a lake and a staging directory. Each call of the store and each
+// change of the staging directory is a step: it is noted, and the process can
+// be made to end before or after it.
+type world struct {
+	t         testing.TB
+	root, dir string
+	folder    *objectstore.Folder
+	put       bool // the store has no Adopt
+	area      *staging.Area
+	c         *Committer
+	check     string
+
+	mu    sync.Mutex
+	log   []string
+	steps int
+	dieAt int // 0: never
+	dead  bool
+	// answer may put another answer in the place of a store call's, after its
+	// effect or, with before, without it.
+	before, answer func(op string) error
+}
+
+func newWorld(t testing.TB, put bool) *world {
+	t.Helper()
+	top := t.TempDir()
+	w := &world{t: t, root: filepath.Join(top, "lake"), dir: filepath.Join(top, "staging"), put: put}
+	if err := os.MkdirAll(filepath.Join(w.root, "t"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	folder, err := objectstore.NewFolder(w.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.folder = folder
+	t.Cleanup(func() {
+		w.close()
+		_ = folder.Close()
+	})
+	w.start()
+	return w
+}
+
+// start is a new process.
+func (w *world) start() {
+	w.t.Helper()
+	w.mu.Lock()
+	w.dead, w.dieAt = false, 0
+	w.mu.Unlock()
+	var store objectstore.Store = &calls{w}
+	if !w.put {
+		store = adopting{&calls{w}}
+	}
+	area, err := staging.Open(w.dir, staging.Options{Store: store, Step: func(op, path string) error {
+		return w.step("disk " + op + " " + strings.TrimPrefix(path, w.dir+"/"))
+	}})
+	if err != nil {
+		w.t.Fatalf("staging.Open: %v", err)
+	}
+	w.area = area
+	w.c = New(Options{Store: store, Area: area, CheckFormat: w.check})
+}
+
+// close ends the process; what it had on disk stays as it is.
+func (w *world) close() { _ = w.area.Close() }
+
+func (w *world) restart() { w.close(); w.start() }
+
+// step is one chance to die.
+func (w *world) step(what string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.dead {
+		return errDead
+	}
+	w.steps++
+	if w.steps == w.dieAt {
+		w.dead = true
+		return errDead
+	}
+	w.log = append(w.log, what)
+	return nil
+}
+
+// call is a store call: one chance to die before it, one after it.
+func (w *world) call(op, what string, do func() error) error {
+	if err := w.step("store " + op + " " + what); err != nil {
+		return err
+	}
+	if w.before != nil {
+		if err := w.before(op); err != nil {
+			return err
+		}
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	if w.answer != nil {
+		if err := w.answer(op); err != nil {
+			return err
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.steps++
+	if w.steps == w.dieAt {
+		w.dead = true
+		return errDead
+	}
+	return nil
+}
+
+var anyID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+
+// take returns the log so far, ids named A, B, … in their order, and begins anew.
+func (w *world) take() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ids := map[string]string{}
+	text := anyID.ReplaceAllStringFunc(strings.Join(w.log, "\n"), func(id string) string {
+		if ids[id] == "" {
+			ids[id] = string(rune('A' + len(ids)))
+		}
+		return ids[id]
+	})
+	w.log = nil
+	return strings.ReplaceAll(text, w.dir, "STAGING") + "\n"
+}
+
+func (w *world) count(op string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, line := range w.log {
+		if strings.HasPrefix(line, op+" ") {
+			n++
+		}
+	}
+	return n
+}
+
+// calls is the folder as a plain Store, step by step.
+type calls struct{ w *world }
+
+func (s *calls) Stat(ctx context.Context, loc objectstore.Location) (o objectstore.Object, err error) {
+	err = s.w.call("stat", loc.Key, func() (err error) { o, err = s.w.folder.Stat(ctx, loc); return err })
+	return o, err
+}
+
+func (s *calls) List(ctx context.Context, prefix objectstore.Location, opts objectstore.ListOptions) iter.Seq2[objectstore.Entry, error] {
+	return s.w.folder.List(ctx, prefix, opts)
+}
+
+func (s *calls) Read(ctx context.Context, o objectstore.Object, off, n int64) (now objectstore.Object, body io.ReadCloser, err error) {
+	err = s.w.call("read", fmt.Sprintf("%s %d+%d", o.Key, off, n), func() (err error) {
+		now, body, err = s.w.folder.Read(ctx, o, off, n)
+		return err
+	})
+	return now, body, err
+}
+
+func (s *calls) Put(ctx context.Context, loc objectstore.Location, r io.ReaderAt, size int64, opts objectstore.PutOptions) (o objectstore.Object, err error) {
+	err = s.w.call("put", fmt.Sprintf("%s size=%d %s", loc.Key, size, condition(opts.Cond)), func() (err error) {
+		o, err = s.w.folder.Put(ctx, loc, r, size, opts)
+		return err
+	})
+	return o, err
+}
+
+func (s *calls) Copy(context.Context, objectstore.Location, objectstore.Object, objectstore.PutOptions) (objectstore.Object, error) {
+	return objectstore.Object{}, errors.ErrUnsupported
+}
+
+func (s *calls) Delete(ctx context.Context, locs []objectstore.Location) iter.Seq2[objectstore.Location, error] {
+	return s.w.folder.Delete(ctx, locs)
+}
+
+func condition(c objectstore.Cond) string {
+	switch {
+	case c.IfNoneMatch:
+		return "if-none-match"
+	case c.IfMatch != "":
+		return "if-match"
+	}
+	return "always"
+}
+
+// adopting is the folder as it is.
+type adopting struct{ *calls }
+
+func (s adopting) OpenObject(ctx context.Context, o objectstore.Object) (f *os.File, err error) {
+	err = s.w.call("open", o.Key, func() (err error) { f, err = s.w.folder.OpenObject(ctx, o); return err })
+	return f, err
+}
+
+func (s adopting) Adopt(ctx context.Context, loc objectstore.Location, path string, opts objectstore.PutOptions) (o objectstore.Object, err error) {
+	err = s.w.call("adopt", loc.Key+" "+condition(opts.Cond)+" "+path, func() (err error) {
+		o, err = s.w.folder.Adopt(ctx, loc, path, opts)
+		return err
+	})
+	return o, err
+}
+
+func (s adopting) Rename(ctx context.Context, dst objectstore.Location, src objectstore.Object, cond objectstore.Cond) (o objectstore.Object, err error) {
+	err = s.w.call("rename", src.Key+" "+dst.Key+" "+condition(cond), func() (err error) {
+		o, err = s.w.folder.Rename(ctx, dst, src, cond)
+		return err
+	})
+	return o, err
+}
+
+func (w *world) loc(key string) objectstore.Location {
+	return objectstore.Location{Bucket: w.root, Key: key}
+}
+
+const target = "t/f"
+
+// newWrite is for a name that is free, or over base.
+func (w *world) newWrite(base *objectstore.Object) staging.NewWrite {
+	n := staging.NewWrite{
+		Target: w.loc(target), Prefix: w.loc("t/"), Path: "db/t/f", Base: base,
+		Cond: objectstore.Cond{IfNoneMatch: true}, Attributes: staging.Attributes{Mode: 0o640},
+	}
+	if base != nil {
+		n.Cond = objectstore.Cond{IfMatch: base.Match}
+	}
+	return n
+}
+
+// create begins a write of the data, over base.
+func (w *world) create(base *objectstore.Object, data string) *staging.File {
+	w.t.Helper()
+	f, err := w.area.Create(w.t.Context(), w.newWrite(base))
+	if err == nil && base != nil {
+		err = f.Truncate(w.t.Context(), 0)
+	}
+	if err == nil {
+		_, err = f.WriteAt(w.t.Context(), []byte(data), 0)
+	}
+	if err != nil {
+		w.t.Fatalf("create: %v", err)
+	}
+	return f
+}
+
+// object is what others put at the target, by rename.
+func (w *world) object(data string) objectstore.Object {
+	w.t.Helper()
+	path := filepath.Join(w.root, target)
+	if err := os.WriteFile(path+".new", []byte(data), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		w.t.Fatal(err)
+	}
+	o, err := w.folder.Stat(w.t.Context(), w.loc(target))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return o
+}
+
+// lake returns what a reader sees at the target; "absent" if nothing.
+func (w *world) lake() string {
+	raw, err := os.ReadFile(filepath.Join(w.root, target))
+	if errors.Is(err, os.ErrNotExist) {
+		return "absent"
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func bytesOf(t testing.TB, f *staging.File) string {
+	t.Helper()
+	raw, err := io.ReadAll(io.NewSectionReader(fileReader(func(p []byte, off int64) (int, error) {
+		return f.ReadAt(t.Context(), p, off)
+	}), 0, f.Size()))
+	if err != nil {
+		t.Fatalf("read of a staged file: %v", err)
+	}
+	return string(raw)
+}
+
+// leftovers lists the staging directory, its lock aside.
+func (w *world) leftovers() []string {
+	w.t.Helper()
+	entries, err := os.ReadDir(w.dir)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Name() != "lock" {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}

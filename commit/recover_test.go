@@ -1,0 +1,148 @@
+package commit
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
+)
+
+func TestRecoverKeepsWhatWasNotBeingPublished(t *testing.T) {
+	w := newWorld(t, false)
+	for _, s := range []staging.State{staging.Staged, staging.Torn, staging.Failed} {
+		if err := w.create(nil, string(s)).SetState(s, "planted"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.restart()
+	live := w.create(nil, "of this mount")
+	report, err := w.c.Recover(t.Context())
+	if err != nil || len(report.Kept) != 3 || len(report.Finished)+len(report.Redone)+len(report.Lost) != 0 || w.lake() != "absent" {
+		t.Errorf("Recover: %+v, %v; the lake has %q", report, err, w.lake())
+	}
+	if bytesOf(t, live) != "of this mount" {
+		t.Error("a living write was touched")
+	}
+}
+
+func TestRecoverLostAndReplaced(t *testing.T) {
+	w := newWorld(t, false)
+	f := w.create(nil, "x")
+	if err := os.Remove(filepath.Join(w.dir, f.ID(), "data")); err != nil {
+		t.Fatal(err)
+	}
+	w.object("another's")
+	w.restart()
+	report, err := w.c.Recover(t.Context())
+	if err != nil || len(report.Lost) != 1 || len(w.leftovers()) != 0 || w.lake() != "another's" {
+		t.Errorf("Recover: %+v, %v", report, err)
+	}
+}
+
+func TestRecoverWithTheStoreDownKeeps(t *testing.T) {
+	w := newWorld(t, true)
+	f := w.create(nil, "x")
+	z, err := f.Freeze(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := z.SetState(staging.Publishing, "", true); err != nil {
+		t.Fatal(err)
+	}
+	z.Release()
+	w.restart()
+	w.before = func(string) error { return objectstore.ErrUnavailable }
+	report, err := w.c.Recover(t.Context())
+	if err != nil || len(report.Kept) != 1 || len(w.leftovers()) != 1 {
+		t.Errorf("Recover: %+v, %v", report, err)
+	}
+}
+
+func TestPublishAbortSave(t *testing.T) {
+	w := newWorld(t, false)
+	f := w.create(nil, "torn")
+	if err := f.SetState(staging.Torn, "killed"); err != nil {
+		t.Fatal(err)
+	}
+	w.restart()
+	id, out := f.ID(), t.TempDir()
+	path, err := w.c.Save(t.Context(), id, out)
+	if err != nil || path != filepath.Join(out, "f") {
+		t.Fatalf("Save: %q, %v", path, err)
+	}
+	if raw, _ := os.ReadFile(path); string(raw) != "torn" {
+		t.Errorf("saved %q", raw)
+	}
+	if _, err := w.c.Save(t.Context(), id, out); !errors.Is(err, os.ErrExist) {
+		t.Errorf("Save over a file: %v, want ErrExist", err)
+	}
+	if raw, _ := os.ReadFile(path); string(raw) != "torn" {
+		t.Errorf("a second Save made it %q", raw)
+	}
+	g, _ := w.area.Find(id)
+	g.Acquire()
+	if err := w.c.Abort(t.Context(), id); !errors.Is(err, ErrBusy) {
+		t.Errorf("Abort of an open file: %v", err)
+	}
+	g.Release()
+	if err := w.c.Publish(t.Context(), id); err != nil || w.lake() != "torn" || len(w.leftovers()) != 0 {
+		t.Errorf("Publish: %v, the lake has %q, %q staged", err, w.lake(), w.leftovers())
+	}
+	h := w.create(nil, "more")
+	if err := w.c.Abort(t.Context(), h.ID()); err != nil || len(w.leftovers()) != 0 {
+		t.Errorf("Abort: %v, %q staged", err, w.leftovers())
+	}
+	for _, err := range []error{w.c.Publish(t.Context(), id), w.c.Abort(t.Context(), id)} {
+		if !errors.Is(err, ErrNoWrite) {
+			t.Errorf("of a write that is gone: %v", err)
+		}
+	}
+}
+
+func TestSaveOfADamagedWrite(t *testing.T) {
+	w := newWorld(t, false)
+	f := w.create(nil, "precious")
+	if err := os.WriteFile(filepath.Join(w.dir, f.ID(), "write.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.restart()
+	if _, err := w.c.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.c.Publish(t.Context(), f.ID()); !errors.Is(err, staging.ErrDamaged) {
+		t.Errorf("Publish: %v, want ErrDamaged", err)
+	}
+	path, err := w.c.Save(t.Context(), f.ID(), t.TempDir())
+	if raw, _ := os.ReadFile(path); err != nil || string(raw) != "precious" || filepath.Base(path) != f.ID() {
+		t.Errorf("Save: %q, %v, %q", path, err, raw)
+	}
+}
+
+func TestRenameWithoutAnAtomicOneIsCrossDevice(t *testing.T) {
+	w := newWorld(t, true)
+	if _, err := w.c.Rename(t.Context(), w.loc("t/g"), w.object("x"), objectstore.Cond{}); !errors.Is(err, objectstore.ErrCrossDevice) {
+		t.Errorf("Rename: %v", err)
+	}
+}
+
+func TestRenameSettlesALostAnswer(t *testing.T) {
+	w := newWorld(t, false)
+	src := w.object("x")
+	w.answer = func(op string) error {
+		if op == "rename" {
+			return objectstore.ErrUnavailable
+		}
+		return nil
+	}
+	obj, err := w.c.Rename(t.Context(), w.loc("t/g"), src, objectstore.Cond{IfNoneMatch: true})
+	if err != nil || obj.Key != "t/g" || w.lake() != "absent" {
+		t.Errorf("Rename: %+v, %v", obj, err)
+	}
+	w.answer = nil
+	if _, err := w.c.Rename(t.Context(), w.loc("t/g"), src, objectstore.Cond{}); !errors.Is(err, objectstore.ErrChanged) {
+		t.Errorf("Rename of what is gone: %v, want ErrChanged", err)
+	}
+}

@@ -1,0 +1,371 @@
+package staging
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+)
+
+func TestOpenRefusesWhatIsNotPrivate(t *testing.T) {
+	top := t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	real, link := filepath.Join(top, "real"), filepath.Join(top, "link")
+	must(os.Mkdir(real, 0o700))
+	must(os.Symlink(real, link))
+	shared := filepath.Join(top, "shared")
+	must(os.Mkdir(shared, 0o700))
+	must(os.Chmod(shared, 0o777|os.ModeSticky))
+	open := filepath.Join(top, "open")
+	must(os.Mkdir(open, 0o700))
+	must(os.Chmod(open, 0o770))
+	file := filepath.Join(top, "file")
+	must(os.WriteFile(file, nil, 0o600))
+	must(os.MkdirAll(filepath.Join(shared, "own"), 0o700))
+	locked := filepath.Join(top, "locked")
+	must(os.Mkdir(locked, 0o700))
+	must(os.Symlink(file, filepath.Join(locked, lockName)))
+	for _, tt := range []struct{ name, dir, says string }{
+		{"a symbolic link", link, "symbolic link"},
+		{"a file", file, "not a directory"},
+		{"group may write", open, "chmod 700"},
+		{"directly in a shared directory", filepath.Join(shared, "own"), "--state-dir"},
+		{"in a shared directory, missing", filepath.Join(shared, "new"), "--state-dir"},
+		{"the lock is a link", locked, "symbolic link"},
+	} {
+		a, err := Open(tt.dir, Options{})
+		if !errors.Is(err, ErrUnsafe) || !strings.Contains(fmt.Sprint(err), tt.says) || !strings.Contains(fmt.Sprint(err), tt.dir) {
+			t.Errorf("%s: %v; want ErrUnsafe that names %s and %q", tt.name, err, tt.dir, tt.says)
+		}
+		if a != nil {
+			_ = a.Close()
+		}
+	}
+	if os.Geteuid() == 0 {
+		must(os.Chown(real, 12345, 0))
+		if _, err := Open(real, Options{}); !errors.Is(err, ErrUnsafe) || !strings.Contains(err.Error(), "12345") {
+			t.Errorf("another's directory: %v", err)
+		}
+	}
+	private := filepath.Join(shared, "own", "deeper", "staging")
+	a, err := Open(private, Options{})
+	if err != nil {
+		t.Fatalf("a directory below a private one in a shared one: %v", err)
+	}
+	defer func() { _ = a.Close() }()
+	if st, err := os.Stat(private); err != nil || st.Mode().Perm() != 0o700 {
+		t.Errorf("mode of a new staging directory: %v, %v", st.Mode(), err)
+	}
+}
+
+func TestOpenTightensAReadableDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "s")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	a, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = a.Close() }()
+	if st, _ := os.Stat(dir); st.Mode().Perm() != 0o700 {
+		t.Errorf("mode %v, want 0700", st.Mode())
+	}
+}
+
+func TestOpenInUseNamesTheOwner(t *testing.T) {
+	e := newEnv(t)
+	_, err := Open(e.dir, Options{})
+	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) {
+		t.Errorf("second Open: %v; want ErrInUse with the pid", err)
+	}
+	e.reopen(t) // free again after Close
+}
+
+// tmpfs mounts a small one, or skips.
+func tmpfs(t *testing.T, options string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
+		t.Skipf("needs the right to mount a tmpfs: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir
+}
+
+func TestOpenOnMemoryWarnsAndReadOnlyAndFullAreClear(t *testing.T) {
+	dir := tmpfs(t, "size=1m,mode=700")
+	var log bytes.Buffer
+	staging := filepath.Join(dir, "s")
+	a, err := Open(staging, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), "in memory") {
+		t.Errorf("no warning of a tmpfs: %q", log.String())
+	}
+	_ = a.Close()
+	_ = os.WriteFile(filepath.Join(dir, "fill"), make([]byte, 2<<20), 0o600) // fails: full
+	if _, err := Open(staging, Options{}); !errors.Is(err, objectstore.ErrNoSpace) || !strings.Contains(err.Error(), "recover") {
+		t.Errorf("Open of a full directory: %v", err)
+	}
+	if a, err = Open(staging, Options{AllowFull: true}); err != nil {
+		t.Errorf("Open of a full directory that may be full: %v", err)
+	} else {
+		_ = a.Close()
+	}
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "size=1m"); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{staging, filepath.Join(dir, "new")} {
+		if _, err := Open(d, Options{}); err == nil || !strings.Contains(err.Error(), "read-only") || !strings.Contains(err.Error(), d) {
+			t.Errorf("Open of %s, read-only: %v", d, err)
+		}
+	}
+}
+
+// TestCase23FullDisk is cases.md 23 and 73 as far as staging goes: the error is
+// ErrNoSpace, the file is poisoned, and its space is free again.
+func TestCase23FullDisk(t *testing.T) {
+	dir := filepath.Join(tmpfs(t, "size=2m,mode=700"), "s")
+	a, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = a.Close() }()
+	create := func() *File {
+		t.Helper()
+		f, err := a.Create(t.Context(), NewWrite{Target: objectstore.Location{Bucket: "b", Key: "f"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	f := create()
+	for off := int64(0); err == nil && off < 8<<20; off += 128 << 10 {
+		_, err = f.WriteAt(t.Context(), bytes.Repeat([]byte("x"), 128<<10), off)
+	}
+	if !errors.Is(err, objectstore.ErrNoSpace) || !errors.Is(f.Poisoned(), objectstore.ErrNoSpace) {
+		t.Fatalf("writing past a full disk: %v, poison %v", err, f.Poisoned())
+	}
+	if err := f.FreeSpool(); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(f.Poisoned(), objectstore.ErrNoSpace) {
+		t.Errorf("poison after FreeSpool: %v", f.Poisoned())
+	}
+	if _, err := f.WriteAt(t.Context(), []byte("x"), 0); !errors.Is(err, objectstore.ErrNoSpace) {
+		t.Errorf("a write after FreeSpool: %v", err)
+	}
+	g := create()
+	if _, err := g.WriteAt(t.Context(), make([]byte, 1<<20), 0); err != nil {
+		t.Errorf("the space is not free again: %v", err)
+	}
+}
+
+func TestDamagedWritesAreKeptAndShown(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		damage func(t *testing.T, dir string)
+		says   string
+	}{
+		{"missing record", func(_ *testing.T, dir string) { _ = os.Remove(filepath.Join(dir, recordName)) }, "missing"},
+		{"empty record", func(_ *testing.T, dir string) { _ = os.Truncate(filepath.Join(dir, recordName), 0) }, "empty"},
+		{"cut record", func(_ *testing.T, dir string) { _ = os.Truncate(filepath.Join(dir, recordName), 40) }, "parse"},
+		{"huge record", func(_ *testing.T, dir string) { _ = os.Truncate(filepath.Join(dir, recordName), recordMax+1) }, "over"},
+		{"version of the future", func(t *testing.T, dir string) { edit(t, dir, "version", 2) }, "version 2"},
+		{"another's id", func(t *testing.T, dir string) { edit(t, dir, "id", "x") }, "names the write"},
+		{"unknown state", func(t *testing.T, dir string) { edit(t, dir, "state", "half") }, "half"},
+		{"spool elsewhere", func(t *testing.T, dir string) { edit(t, dir, "data", "../../lock") }, "spool named"},
+		{"record is a link", func(_ *testing.T, dir string) {
+			_ = os.Remove(filepath.Join(dir, recordName))
+			_ = os.Symlink("/etc/passwd", filepath.Join(dir, recordName))
+		}, "symbolic link"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := newEnv(t)
+			f := e.create(t, NewWrite{})
+			mustWrite(t, f, 0, "precious")
+			g := e.create(t, NewWrite{})
+			mustWrite(t, g, 0, "well")
+			tt.damage(t, e.area.path(f.ID()))
+			before, _ := os.ReadFile(filepath.Join(e.area.path(f.ID()), recordName))
+			e.reopen(t)
+			d, ok := e.area.Find(f.ID())
+			if !ok {
+				t.Fatal("not found")
+			}
+			if rec := d.Record(); rec.State != Failed || !strings.Contains(rec.Error, tt.says) || rec.Size != 8 || rec.Changed.IsZero() {
+				t.Errorf("record %+v; want failed, with %q", rec, tt.says)
+			}
+			if got := string(readAll(t, d)); got != "precious" {
+				t.Errorf("bytes %q", got)
+			}
+			if _, err := d.Freeze(t.Context()); !errors.Is(err, ErrDamaged) {
+				t.Errorf("Freeze: %v, want ErrDamaged", err)
+			}
+			if err := d.SetState(Staged, ""); err != nil {
+				t.Errorf("SetState: %v", err)
+			}
+			if after, _ := os.ReadFile(filepath.Join(e.area.path(f.ID()), recordName)); !bytes.Equal(after, before) {
+				t.Error("the damaged record was replaced")
+			}
+			if _, ok := e.area.Find(g.ID()); !ok {
+				t.Error("the other write is not found")
+			}
+			if err := d.Drop(); err != nil {
+				t.Errorf("Drop: %v", err)
+			}
+		})
+	}
+}
+
+func edit(t *testing.T, dir, key string, value any) {
+	t.Helper()
+	path := filepath.Join(dir, recordName)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := map[string]any{}
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		t.Fatal(err)
+	}
+	fields[key] = value
+	raw, _ = json.Marshal(fields)
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOpenRemovesOnlyWhatHoldsNothing(t *testing.T) {
+	e := newEnv(t)
+	f := e.create(t, NewWrite{}) // as killed before its record had bytes
+	_ = os.Truncate(filepath.Join(e.area.path(f.ID()), recordName), 0)
+	g := e.create(t, NewWrite{}) // its publish took effect
+	_ = os.Remove(filepath.Join(e.area.path(g.ID()), dataName))
+	if err := os.Mkdir(filepath.Join(e.dir, "foreign"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	e.reopen(t)
+	if _, ok := e.area.Find(f.ID()); ok {
+		t.Error("an unborn write is shown")
+	}
+	h, ok := e.area.Find(g.ID())
+	if !ok || !h.Lost() {
+		t.Errorf("a write without its bytes: found %v", ok)
+	}
+	if got := names(t, e.dir); !slices.Equal(got, sorted(g.ID(), "foreign", "lock")) {
+		t.Errorf("staging directory has %q", got)
+	}
+}
+
+func sorted(s ...string) []string { slices.Sort(s); return s }
+
+func TestMissingBlocksAreDamage(t *testing.T) {
+	e := newEnv(t)
+	base := e.object(t, "f", make([]byte, 3*blockSize))
+	f := e.create(t, NewWrite{Base: &base})
+	mustWrite(t, f, 0, "x")
+	_ = os.Remove(filepath.Join(e.area.path(f.ID()), blocksName))
+	e.reopen(t)
+	if rec := only(t, e.area).Record(); rec.State != Failed || !strings.Contains(rec.Error, blocksName) {
+		t.Errorf("record %+v", rec)
+	}
+}
+
+func TestBaseGoneIsToldWhenRead(t *testing.T) {
+	e := newEnv(t)
+	base := e.object(t, "f", bytes.Repeat([]byte("b"), 2*blockSize))
+	f := e.create(t, NewWrite{Base: &base})
+	mustWrite(t, f, 0, "x")
+	g := e.create(t, NewWrite{Base: &base})
+	mustWrite(t, g, 0, "y")
+	if err := g.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e.object(t, "f", []byte("other"))
+	e.reopen(t)
+	f, _ = e.area.Find(f.ID())
+	if _, err := f.ReadAt(t.Context(), make([]byte, 10), blockSize); !errors.Is(err, objectstore.ErrChanged) {
+		t.Errorf("read of a replaced base: %v, want ErrChanged", err)
+	}
+	g, _ = e.area.Find(g.ID())
+	if got := readAll(t, g); len(got) != 2*blockSize || got[blockSize] != 'b' {
+		t.Error("Sync did not make the write independent of its base")
+	}
+}
+
+func TestExpireHonoursKeepMaxAndHandles(t *testing.T) {
+	e := newEnv(t)
+	now := day
+	_ = e.area.Close()
+	e.opts.Now = func() time.Time { return now }
+	e.opts.Keep, e.opts.Max = 48*time.Hour, 1<<20
+	e.open(t)
+	var ids []string
+	for i := range 5 {
+		now = day.Add(time.Duration(i) * time.Hour)
+		f := e.create(t, NewWrite{Path: fmt.Sprint(i)})
+		if _, err := f.WriteAt(t.Context(), make([]byte, 400<<10), 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.SetState(Failed, "planted"); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, f.ID())
+	}
+	first, _ := e.area.Find(ids[0])
+	first.Acquire() // a program still has it open
+	if err := first.SetState(Staged, ""); err != nil {
+		t.Fatal(err)
+	}
+	dropped := e.area.Expire(t.Context())
+	var got []string
+	for _, r := range dropped {
+		got = append(got, r.Path)
+	}
+	if !slices.Equal(got, []string{"1", "2"}) {
+		t.Errorf("over Max: dropped %q, want the oldest two that nobody has open", got)
+	}
+	now = day.Add(100 * time.Hour)
+	first.Release()
+	if n := len(e.area.Expire(t.Context())); n != 3 {
+		t.Errorf("past Keep: dropped %d, want 3", n)
+	}
+	if writes, bytes := e.area.Usage(); writes != 0 || bytes != 0 {
+		t.Errorf("usage %d, %d after all are dropped", writes, bytes)
+	}
+}
+
+func TestCloseEndsTheArea(t *testing.T) {
+	e := newEnv(t)
+	f := e.create(t, NewWrite{})
+	for range 2 {
+		if err := e.area.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}
+	if _, err := f.WriteAt(t.Context(), []byte("x"), 0); !errors.Is(err, ErrDropped) {
+		t.Errorf("WriteAt after Close: %v", err)
+	}
+	if _, err := e.area.Create(t.Context(), NewWrite{Target: e.loc("f")}); !errors.Is(err, ErrDropped) {
+		t.Errorf("Create after Close: %v", err)
+	}
+}
