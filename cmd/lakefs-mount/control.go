@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // answerTimeout bounds how long a mount may take to answer a question about itself.
@@ -39,9 +41,12 @@ func bounded[T any](ctx context.Context, limit time.Duration, op func() (T, erro
 }
 
 // answers tells whether a daemon serves the mount at path; one that takes too
-// long does.
+// long does. It asks by statfs, which the kernel never answers from a cache: a
+// stat of a mount that has just died may look well.
 func answers(ctx context.Context, path string) bool {
-	_, err := bounded(ctx, answerTimeout, func() (os.FileInfo, error) { return os.Stat(path) })
+	_, err := bounded(ctx, answerTimeout, func() (struct{}, error) {
+		return struct{}{}, unix.Statfs(path, new(unix.Statfs_t))
+	})
 	return err == nil || errors.Is(err, errNoAnswer)
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -15,6 +16,7 @@ type tableEntry struct {
 	path   string
 	fsType string
 	source string
+	ro     bool // the kernel refuses every change
 }
 
 // ours tells whether it is a mount of this program.
@@ -36,11 +38,12 @@ func parseMountTable(raw string) []tableEntry {
 	for line := range strings.Lines(raw) {
 		left, right, _ := strings.Cut(line, " - ")
 		f, r := strings.Fields(left), strings.Fields(right)
-		if len(f) < 5 || len(r) < 2 {
+		if len(f) < 6 || len(r) < 2 {
 			continue
 		}
 		_, minor, _ := strings.Cut(f[2], ":")
-		table = append(table, tableEntry{device: minor, path: unescapeMount(f[4]), fsType: r[0], source: unescapeMount(r[1])})
+		table = append(table, tableEntry{device: minor, path: unescapeMount(f[4]), fsType: r[0], source: unescapeMount(r[1]),
+			ro: slices.Contains(strings.Split(f[5], ","), "ro") || len(r) > 2 && slices.Contains(strings.Split(r[2], ","), "ro")})
 	}
 	return table
 }

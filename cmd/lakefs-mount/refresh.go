@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -20,6 +21,9 @@ func (p *program) refreshCommand() *cobra.Command {
 			m, err := mountOf(path)
 			if err != nil {
 				return err
+			}
+			if m.ro {
+				return fmt.Errorf("%q is mounted read-only, where a command cannot be written; send SIGHUP to the process that serves it: it drops everything", m.path)
 			}
 			below := strings.TrimPrefix(strings.TrimPrefix(path, m.path), "/")
 			return writeControl(cmd.Context(), m.path, strings.TrimSuffix("refresh "+filepath.ToSlash(below), " "), answerTimeout)

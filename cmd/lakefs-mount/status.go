@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	iofs "io/fs"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -16,7 +18,7 @@ import (
 type mountStatus struct {
 	MountPoint string             `json:"mountpoint"`
 	Source     string             `json:"source"`
-	State      string             `json:"state"` // running, dead, or stuck (no answer in time)
+	State      string             `json:"state"` // running, dead, stuck (no answer in time), private (another user's)
 	Version    string             `json:"version,omitempty"`
 	Status     json.RawMessage    `json:"status,omitempty"`
 	Metrics    map[string]float64 `json:"metrics,omitempty"`
@@ -74,9 +76,13 @@ func statusOf(ctx context.Context, e tableEntry) mountStatus {
 	s := mountStatus{MountPoint: e.path, Source: e.source, State: "running"}
 	raw, err := readControl(ctx, e.path, "status.json")
 	if err != nil {
-		s.State = "dead"
-		if answers(ctx, e.path) {
+		switch {
+		case errors.Is(err, iofs.ErrPermission):
+			s.State = "private"
+		case answers(ctx, e.path):
 			s.State = "stuck"
+		default:
+			s.State = "dead"
 		}
 		return s
 	}

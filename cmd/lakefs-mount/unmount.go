@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 )
 
 // drainTimeout bounds how long an unmount waits for publishes in flight.
@@ -48,9 +50,12 @@ func (p *program) unmount(ctx context.Context, path string) error {
 	if busy := holders(path); len(busy) > 0 {
 		return busyError(path, busy)
 	}
-	if err := p.drain(ctx, path); err != nil {
-		return err
+	if !e.ro { // else there is nothing to drain, and no way to say so
+		if err := p.drain(ctx, path); err != nil {
+			return err
+		}
 	}
+	awaitExit := exitOf(servant(ctx, path))
 	// What opened a file since then is named, or gone by the next try.
 	if err := unmountNow(ctx, path); err != nil {
 		if busy := holders(path); len(busy) > 0 {
@@ -58,7 +63,50 @@ func (p *program) unmount(ctx context.Context, path string) error {
 		}
 		return fmt.Errorf("unmount %q: %w; if nothing uses it: %s", path, err, detachCommand(path))
 	}
-	return p.awaitEnd(ctx, e)
+	if err := p.awaitEnd(ctx, e); err != nil {
+		return err
+	}
+	awaitExit(answerTimeout)
+	return nil
+}
+
+// servant is the process that serves the mount; 0 where that is not known, as
+// in another pid namespace.
+func servant(ctx context.Context, path string) int {
+	raw, err := readControl(ctx, path, "status.json")
+	if err != nil {
+		return 0
+	}
+	var status struct {
+		Mount struct {
+			PID int `json:"pid"`
+		} `json:"mount"`
+	}
+	if json.Unmarshal(raw, &status) != nil || status.Mount.PID <= 0 {
+		return 0
+	}
+	if usedBelow(filepath.Join("/proc", strconv.Itoa(status.Mount.PID)), "/dev/fuse") == "" {
+		return 0
+	}
+	return status.Mount.PID
+}
+
+// exitOf returns a function that waits until the process has ended, so that
+// its state directory is free when unmount returns.
+func exitOf(pid int) func(limit time.Duration) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if pid == 0 || err != nil {
+		return func(time.Duration) {}
+	}
+	return func(limit time.Duration) {
+		defer unix.Close(fd) //nolint:errcheck // nothing was written
+		for deadline := time.Now().Add(limit); time.Now().Before(deadline); {
+			n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100) // interrupted: once more
+			if n > 0 {
+				return
+			}
+		}
+	}
 }
 
 // drain has the mount finish its publishes. What its writers left unpublished

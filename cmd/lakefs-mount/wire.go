@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/attr"
 	"github.com/lakefs-mount/lakefs-mount/cache"
@@ -27,6 +28,10 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/staging"
 	"github.com/lakefs-mount/lakefs-mount/table"
 )
+
+// lockTimeout bounds how long a mount waits for the state directory of one that
+// is ending.
+const lockTimeout = 2 * time.Second
 
 // lake is every part of one mount but the mount itself.
 type lake struct {
@@ -80,7 +85,7 @@ func orOff[T ~int64](ttl T) T {
 // closes it.
 func (p *program) newLake(ctx context.Context, r *request, log *slog.Logger) (*lake, error) {
 	l := &lake{log: log, metrics: lakemetrics.NewSet()}
-	err := l.open(r)
+	err := l.open(ctx, r)
 	if err == nil {
 		_, err = l.committer.Recover(ctx)
 	}
@@ -92,7 +97,7 @@ func (p *program) newLake(ctx context.Context, r *request, log *slog.Logger) (*l
 	return l, nil
 }
 
-func (l *lake) open(r *request) error {
+func (l *lake) open(ctx context.Context, r *request) error {
 	store, roots, err := folders(r)
 	if err != nil {
 		return err
@@ -102,7 +107,7 @@ func (l *lake) open(r *request) error {
 	if err := makeStateDir(r.settings.StateDir); err != nil {
 		return err
 	}
-	l.area, err = staging.Open(stagingDir(r), staging.Options{
+	l.area, err = openArea(ctx, stagingDir(r), staging.Options{
 		Log: l.log, Store: store, Keep: r.settings.StagedKeep, Max: stagedMax(r.settings.StagedMax, r.settings.StateDir),
 	})
 	if err != nil {
@@ -122,6 +127,26 @@ func (l *lake) open(r *request) error {
 	l.committer = commit.New(commit.Options{Store: store, Area: l.area, Log: l.log, CheckFormat: r.settings.CheckFormat})
 	l.bindMetrics(memory)
 	return nil
+}
+
+// openArea opens the staging directory. A mount that was just unmounted may hold
+// it for a moment yet.
+func openArea(ctx context.Context, dir string, o staging.Options) (*staging.Area, error) {
+	ctx, cancel := context.WithTimeout(ctx, lockTimeout)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		area, err := staging.Open(dir, o)
+		if !errors.Is(err, staging.ErrInUse) {
+			return area, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
 }
 
 // Close closes the parts in reverse order. The mount must have ended.

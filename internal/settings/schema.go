@@ -44,7 +44,7 @@ func ownership() []Setting {
 			func(v *Values) **uint32 { return &v.GID }),
 		mode("file-mode", "permissions of files", "0600", func(v *Values) *uint32 { return &v.FileMode }),
 		mode("dir-mode", "permissions of directories", "0700", func(v *Values) *uint32 { return &v.DirMode }),
-		mode("umask", "permissions taken off from --file-mode and --dir-mode", "0", func(v *Values) *uint32 { return &v.Umask }),
+		mode("umask", "permissions taken off from --file-mode and --dir-mode", "000", func(v *Values) *uint32 { return &v.Umask }),
 	}
 }
 

@@ -61,16 +61,19 @@ func (l *Lake) abort() {
 }
 
 // detach takes whatever is mounted at the mount point out of the tree.
-func (l *Lake) detach() {
+func (l *Lake) detach() { Detach(l.Root) }
+
+// Detach takes whatever is mounted at path out of the tree, whoever uses it.
+func Detach(path string) {
 	for range 8 {
-		if !l.Mounted() {
+		if _, found := mountAt(path); !found {
 			return
 		}
-		if unix.Unmount(l.Root, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW) == nil {
+		if unix.Unmount(path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW) == nil {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		_ = exec.CommandContext(ctx, "fusermount3", "-u", "-z", l.Root).Run() // Mounted tells
+		_ = exec.CommandContext(ctx, "fusermount3", "-u", "-z", path).Run() // the mount table tells
 		cancel()
 	}
 }

@@ -162,3 +162,9 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// AddTables makes further tables in the warehouse, as another program would.
+func (l *Lake) AddTables(tables ...Table) {
+	l.t.Helper()
+	must(l.t, warehouse.Write(l.Source, tables...))
+}
