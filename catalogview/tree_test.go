@@ -1,6 +1,7 @@
 package catalogview
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -44,6 +45,39 @@ func TestEntriesStandBesideDirectoriesAtRootAndDatabaseAlone(t *testing.T) {
 	n = lookup(t, l.view, "sales/orders")
 	if n.Kind != KindTable || n.Location() != (objectstore.Location{Bucket: l.root, Key: "data/orders/"}) || n.ModTime.IsZero() {
 		t.Errorf("table: %+v", n)
+	}
+}
+
+func TestStatusOfEachLevel(t *testing.T) {
+	l := newLake(t, nil)
+	l.table("sales/orders", "data/orders", []string{"day:int"}, nil)
+	l.table("sales/lake", "data/lake", nil, func(m obj) { m["parameters"] = obj{"table_type": "iceberg"} })
+	l.write("data/orders/day=1/f", "x")
+	l.write("data/orders/plain/f", "x")
+	for path, want := range map[string]string{
+		"":      `{"path":"","kind":"catalog","readable":true,"writable":false,"databases":2,"partitions":0,"unreachable_keys":0,"shadowed":0}`,
+		"sales": `{"path":"sales","kind":"database","readable":true,"writable":false,"tables":2,"partitions":0,"unreachable_keys":0,"shadowed":0}`,
+		"sales/orders": `{"path":"sales/orders","kind":"hive","format":"parquet","format_from":"serde org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",` +
+			`"location":"` + l.root + `/data/orders","entry_location":"data/orders","readable":true,"writable":true,"partitions":1,"unreachable_keys":0,"shadowed":0}`,
+		"sales/orders/day=1": `{"path":"sales/orders/day=1","kind":"hive","format":"parquet","format_from":"serde org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",` +
+			`"location":"` + l.root + `/data/orders/day=1","entry_location":"data/orders","readable":true,"writable":true,"partitions":0,"unreachable_keys":0,"shadowed":0}`,
+	} {
+		s, err := l.view.Status(t.Context(), path)
+		got, _ := json.Marshal(s)
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %v\ngot  %s\nwant %s", path, err, got, want)
+		}
+	}
+	s, err := l.view.Status(t.Context(), "sales/lake")
+	if err != nil || !s.Readable || s.Writable || !strings.Contains(s.Reason, "Iceberg") {
+		t.Errorf("iceberg: %+v, %v", s, err)
+	}
+	for _, path := range []string{"nope", "sales/nope", "sales/orders/nope", "nope/x"} {
+		_, err := l.view.Status(t.Context(), path)
+		wantErr(t, "Status("+path+")", err, objectstore.ErrNotExist)
+	}
+	if got := lookup(t, l.view, "").Kind.String() + lookup(t, l.view, "sales").Kind.String(); got != "rootdatabase" {
+		t.Errorf("kinds: %s", got)
 	}
 }
 

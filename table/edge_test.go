@@ -130,6 +130,7 @@ func TestEdge7LegacyDatesAreDayCounts(t *testing.T) {
 		{false, "dt=foo", "date"},
 		{false, "dt=2024-02-30", "date"},
 		{true, "dt=__DEFAULT_PARTITION__", "-"},
+		{true, "dt=__DEFAULT%5FPARTITION__", "dt=__DEFAULT_PARTITION__"},
 	} {
 		tab.LegacyDate = c.legacy
 		err := tab.CheckNew(c.name, 0, nil)

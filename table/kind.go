@@ -20,6 +20,9 @@ func (e *entry) judge() error {
 		e.Class, e.Reason = ClassView, "a view has no files"
 		return nil
 	}
+	if err := checkSchema(e.Parameters); err != nil {
+		return err
+	}
 	if err := e.settleLocation(); err != nil {
 		return err
 	}

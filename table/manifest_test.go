@@ -152,6 +152,34 @@ func TestSerdePathWinsOverLocation(t *testing.T) {
 	}
 }
 
+func TestRule5SchemaParts(t *testing.T) {
+	const key = "spark.sql.sources.schema"
+	for _, c := range []struct {
+		what       string
+		parameters obj
+		reason     string // "" loads
+	}{
+		{"whole", obj{key: `{"type":"struct","fields":[]}`}, ""},
+		{"parts", obj{key + ".numParts": "2", key + ".part.0": `{"type":"struct",`, key + ".part.1": `"fields":[{"name":"a"}]}`}, ""},
+		{"part 1 of 3 missing", obj{key + ".numParts": "3", key + ".part.0": `{`, key + ".part.2": `}`}, key + ".part.1 is missing of 3"},
+		{"a part too many", obj{key + ".numParts": "1", key + ".part.0": `{`, key + ".part.1": `}`}, "numParts is 1, but there are 2"},
+		{"no count", obj{key + ".part.0": `{}`}, "numParts is missing"},
+		{"count", obj{key + ".numParts": "many"}, `"many"`},
+		{"huge count", obj{key + ".numParts": "999999999999"}, "part.0 is missing"},
+		{"bad JSON", obj{key: `{"type":`}, "no JSON"},
+		{"no struct", obj{key: `{"type":"map"}`}, `"map"`},
+	} {
+		tab := ParseManifest("db", "t", manifest(func(m obj) { m["parameters"] = c.parameters }), Limits{})
+		if c.reason == "" {
+			if !tab.Writable {
+				t.Errorf("%s: %s", c.what, tab.Reason)
+			}
+			continue
+		}
+		wantBroken(t, c.what, tab, c.reason)
+	}
+}
+
 func FuzzParseManifest(f *testing.F) {
 	f.Add(manifest(nil))
 	f.Add([]byte(`{"manifest_version":1,"storage_descriptor":{"location":"x","columns":[{"name":"a","type":"array<int>"}]}}`))

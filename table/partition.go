@@ -115,24 +115,27 @@ func (t *Table) checkSpelling(name string, level int) (Value, error) {
 		raw = value
 	}
 	text := Unescape(raw)
-	if text == t.NullName {
-		return Value{Text: text, Null: true}, nil
-	}
-	same, err := t.parse(key.Type, text)
-	if err != nil {
-		return Value{}, fmt.Errorf("%q: key %s is %s: %w: %w", name, key.Name, key.Type, ErrName, err)
+	v := Value{Text: text, Null: text == t.NullName}
+	if !v.Null {
+		var err error
+		if v.Same, err = t.parse(key.Type, text); err != nil {
+			return Value{}, fmt.Errorf("%q: key %s is %s: %w: %w", name, key.Name, key.Type, ErrName, err)
+		}
 	}
 	if t.Kind == FormatTable {
-		if want := t.canonical(key, same); name != want {
+		if want := t.canonical(key, v); name != want {
 			return Value{}, fmt.Errorf("%q: this table spells it %q: %w", name, want, ErrName)
 		}
 	}
-	return Value{Text: text, Same: same}, nil
+	return v, nil
 }
 
 // canonical is the one name that a format table gives to a value (rule 34).
-func (t *Table) canonical(key Column, same string) string {
-	value := Escape(t.render(key.Type, same))
+func (t *Table) canonical(key Column, v Value) string {
+	value := Escape(v.Text)
+	if !v.Null {
+		value = Escape(t.render(key.Type, v.Same))
+	}
 	if t.PathOnlyValue {
 		return value
 	}
