@@ -51,6 +51,7 @@ fuzz: ## each fuzz target for FUZZTIME
 	@GO="$(GO)" tools/fuzz.sh $(FUZZTIME)
 
 bench: fuse ## benchmarks, beside go-fuse's loopback where there is one
+	$(GO) run ./internal/testing/bench $(BENCHFLAGS)
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m $(PKGS)
 
 lint: ## go vet and golangci-lint, built from tools/golangci-lint

@@ -85,6 +85,8 @@ func limits() []Setting {
 func running() []Setting {
 	return []Setting{
 		toggle("daemon", "go to the background when the mount is ready", func(v *Values) *bool { return &v.Daemon }),
+		toggle("no-passthrough", "read local files through the mount's own cache, not by the kernel alone (root, Linux 6.9)",
+			func(v *Values) *bool { return &v.NoPassthrough }),
 		toggle("no-wait", "do not wait for the catalog's first answer", func(v *Values) *bool { return &v.NoWait }),
 		{
 			Name: "log-level", Type: "debug|info|warn|error", Default: "info", Usage: "the least important messages that are logged",

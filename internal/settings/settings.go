@@ -47,6 +47,7 @@ type Values struct {
 	ManifestMaxColumns int
 	ManifestMaxKeys    int
 	Daemon, NoWait     bool
+	NoPassthrough      bool // the kernel is not offered local files
 	LogLevel           slog.Level
 	LogFormat          string // text or json
 }
