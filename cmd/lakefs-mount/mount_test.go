@@ -421,3 +421,17 @@ func TestCheckOfAGoodFolder(t *testing.T) {
 		t.Errorf("check: exit code %d: %s%s", r.Code, r.Out, r.Err)
 	}
 }
+
+func TestMountOutlivesTheReaderOfItsLog(t *testing.T) {
+	lake := mounttest.New(t, sales(t))
+	t.Cleanup(func() { mounttest.Detach(lake.Root) })
+	// head ends after the ready line, so that the next one finds no reader.
+	out, errs, code := shell(t, "{ "+lake.Binary()+" mount --log-level=debug --state-dir="+lake.State+" "+lake.Source+" "+lake.Root+" 2>&1 & } | head -1")
+	if code != 0 || !strings.HasPrefix(out, "mounted ") {
+		t.Fatalf("exit code %d: %s%s", code, out, errs)
+	}
+	lake.MustSh("! cat broken 2>/dev/null; cat sales/notes/dt=2026-01-01/a.csv; ! cat sales/notes/dt=2026-01-01/none 2>/dev/null; ! mkdir sales/x 2>/dev/null")
+	if r := lake.Run("unmount", lake.Root); r.Code != 0 || lake.Mounted() {
+		t.Errorf("unmount: exit code %d, %q, mounted %v", r.Code, r.Err, lake.Mounted())
+	}
+}

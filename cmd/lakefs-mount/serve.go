@@ -38,6 +38,9 @@ func (p *program) serve(ctx context.Context, r *request) error {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1)
 	defer signal.Stop(signals)
+	// A mount whose log nobody reads any more goes on: the runtime would end it
+	// at the next line, with what is being written.
+	signal.Ignore(syscall.SIGPIPE)
 	if err := p.prepare(ctx, r); err != nil {
 		return err
 	}

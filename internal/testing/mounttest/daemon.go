@@ -61,10 +61,10 @@ func (l *Lake) TryStart(flags ...string) error {
 }
 
 func (l *Lake) launch(flags []string) (*daemon, error) {
-	args := slices.Concat([]string{"mount", "--state-dir", l.State}, l.o.Flags, flags, []string{l.Source, l.Root})
+	args := slices.Concat(l.o.Via, []string{l.Binary(), "mount", "--state-dir", l.State}, l.o.Flags, flags, []string{l.Source, l.Root})
 	d := &daemon{log: newLog(), done: make(chan struct{})}
 	// The command outlives this call, and ends by signals alone.
-	d.cmd = exec.CommandContext(context.Background(), l.Binary(), args...)
+	d.cmd = exec.CommandContext(context.Background(), args[0], args[1:]...)
 	d.cmd.Env = append(environ(), l.o.Env...)
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
 	d.cmd.WaitDelay = 5 * time.Second
@@ -100,6 +100,16 @@ func environ() []string {
 func (d *daemon) kill() {
 	_ = d.cmd.Process.Kill() // an error: it has ended
 	<-d.done
+}
+
+// ended tells whether the process has ended.
+func ended(d *daemon) bool {
+	select {
+	case <-d.done:
+		return true
+	default:
+		return false
+	}
 }
 
 func exitError(err error) error {
@@ -200,9 +210,13 @@ func (l *Lake) expire() {
 func (l *Lake) cleanup() {
 	l.t.Helper()
 	if d := l.current(); d != nil {
-		if l.t.Failed() {
+		switch {
+		case ended(d):
+			l.take()
+			l.t.Errorf("the daemon ended by itself: %v", exitError(d.err))
+		case l.t.Failed():
 			l.take().kill()
-		} else {
+		default:
 			l.Unmount()
 		}
 	}

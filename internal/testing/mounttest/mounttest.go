@@ -44,6 +44,7 @@ type Options struct {
 	Source string            // a warehouse that exists, in place of a new one
 	Flags  []string          // further flags of `mount`, at each start
 	Env    []string          // further environment of the daemon, "NAME=value"
+	Via    []string          // a command that becomes the daemon, which follows as its arguments ("unshare", "-m")
 	// Timeout bounds the life of the lake, unmount included; 0: 60 s.
 	Timeout time.Duration
 	User    uint32 // run the daemon and Sh as this user and group id (the test must be root); 0: as the test
@@ -70,6 +71,7 @@ type Lake struct {
 func New(t testing.TB, o Options) *Lake {
 	t.Helper()
 	requireFUSE(t, o.User)
+	Binary(t) // its build is not part of the lake's life
 	if o.Timeout == 0 {
 		o.Timeout = time.Minute
 	}
