@@ -38,7 +38,7 @@ type Mount struct {
 const (
 	capAtomicTruncate = fuse.CAP_ATOMIC_O_TRUNC
 	// capKillPrivV2 spares a GETXATTR before each write: the kernel tells when
-	// set-id bits should go, and files here never carry them.
+	// set-id bits should go, and a nosuid mount gives them no meaning.
 	capKillPrivV2 = 1 << 28
 )
 

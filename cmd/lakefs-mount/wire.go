@@ -104,7 +104,7 @@ func (l *lake) open(ctx context.Context, r *request) error {
 	}
 	l.store = store
 	l.closers = append(l.closers, store.Close)
-	if err := makeStateDir(r.settings.StateDir); err != nil {
+	if err = makeStateDir(r.settings.StateDir); err != nil {
 		return err
 	}
 	l.area, err = openArea(ctx, stagingDir(r), staging.Options{
@@ -123,7 +123,7 @@ func (l *lake) open(ctx context.Context, r *request) error {
 	l.cache = cache.New(cache.Options{Budget: memory})
 	l.closers = append(l.closers, func() error { l.cache.Close(); return nil })
 	l.view = newView(r, store, roots, l.log)
-	l.closers = append(l.closers, func() error { l.view.Close(); return nil })
+	l.closers = append(l.closers, l.view.Close)
 	l.committer = commit.New(commit.Options{Store: store, Area: l.area, Log: l.log, CheckFormat: r.settings.CheckFormat})
 	l.bindMetrics(memory)
 	return nil
