@@ -36,7 +36,7 @@ const lockTimeout = 2 * time.Second
 // lake is every part of one mount but the mount itself.
 type lake struct {
 	log       *slog.Logger
-	store     *objectstore.Folder
+	store     objectstore.Store
 	view      *catalogview.View
 	area      *staging.Area
 	committer *commit.Committer
@@ -102,13 +102,13 @@ func (l *lake) open(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	l.store = store
+	l.store = &countedStore{folderStore: store, metrics: l.metrics}
 	l.closers = append(l.closers, store.Close)
 	if err = makeStateDir(r.settings.StateDir); err != nil {
 		return err
 	}
 	l.area, err = openArea(ctx, stagingDir(r), staging.Options{
-		Log: l.log, Store: store, Keep: r.settings.StagedKeep, Max: stagedMax(r.settings.StagedMax, r.settings.StateDir),
+		Log: l.log, Store: l.store, Keep: r.settings.StagedKeep, Max: stagedMax(r.settings.StagedMax, r.settings.StateDir),
 	})
 	if err != nil {
 		return err
@@ -122,9 +122,9 @@ func (l *lake) open(ctx context.Context, r *request) error {
 	memory := budget.New(memoryLimit(r.settings.MemoryLimit))
 	l.cache = cache.New(cache.Options{Budget: memory})
 	l.closers = append(l.closers, func() error { l.cache.Close(); return nil })
-	l.view = newView(r, store, roots, l.log)
+	l.view = newView(r, l.store, roots, l.log)
 	l.closers = append(l.closers, l.view.Close)
-	l.committer = commit.New(commit.Options{Store: store, Area: l.area, Log: l.log, CheckFormat: r.settings.CheckFormat})
+	l.committer = commit.New(commit.Options{Store: l.store, Area: l.area, Log: l.log, CheckFormat: r.settings.CheckFormat})
 	l.bindMetrics(memory)
 	return nil
 }
