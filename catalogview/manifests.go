@@ -193,7 +193,7 @@ func (m *Manifests) stat(ctx context.Context, database, name string) (objectstor
 // Table is [Source]'s. Raw.Bytes are the manifest's, unchanged; of one over the
 // cap the first bytes up to it.
 func (m *Manifests) Table(ctx context.Context, database, name string) (*table.Table, Raw, error) {
-	const tries = 3 // it may be replaced between Stat and Read
+	const tries = 20 // it may be replaced between Stat and Read
 	for try := 1; ; try++ {
 		o, err := m.stat(ctx, database, name)
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 
 // controlDir is the .lakefs of a directory. It is found by name only.
 type controlDir struct {
-	gofs.Inode
+	fixed
 	fs  *FS
 	of  *dirNode
 	ino uint64
@@ -26,8 +26,6 @@ var (
 	_ gofs.NodeLookuper  = (*controlDir)(nil)
 	_ gofs.NodeReaddirer = (*controlDir)(nil)
 	_ gofs.NodeGetattrer = (*controlDir)(nil)
-	_ gofs.NodeCreater   = (*controlDir)(nil)
-	_ gofs.NodeMkdirer   = (*controlDir)(nil)
 )
 
 func (d *dirNode) control(ctx context.Context, dir string, out *fuse.EntryOut) *gofs.Inode {
@@ -48,17 +46,7 @@ func (c *controlDir) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.Att
 	return 0
 }
 
-// Create and Mkdir are refused: control files are the mount's.
-func (c *controlDir) Create(context.Context, string, uint32, uint32, *fuse.EntryOut) (*gofs.Inode, gofs.FileHandle, uint32, syscall.Errno) {
-	return nil, nil, 0, toErrno(errControl)
-}
-
-// Mkdir is refused, as Create is.
-func (c *controlDir) Mkdir(context.Context, string, uint32, *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
-	return nil, toErrno(errControl)
-}
-
-// contents makes the control files of dir by name. ErrNotExist: no such file here.
+// content makes the control files of dir by name. ErrNotExist: no such file here.
 func (c *controlDir) content(ctx context.Context, dir, base string) ([]byte, error) {
 	switch base {
 	case "entry.json":
@@ -131,7 +119,7 @@ func (c *controlDir) Readdir(context.Context) (gofs.DirStream, syscall.Errno) {
 
 // stagedDir is .lakefs/staged: the unpublished files of one directory.
 type stagedDir struct {
-	gofs.Inode
+	fixed
 	fs  *FS
 	of  *dirNode
 	ino uint64
@@ -215,7 +203,7 @@ func (s *stagedDir) Unlink(_ context.Context, base string) syscall.Errno {
 
 // stagedViewNode shows an unpublished file's bytes under another name.
 type stagedViewNode struct {
-	gofs.Inode
+	fixed
 	fs   *FS
 	ino  uint64
 	file *staging.File

@@ -21,7 +21,7 @@ var errCommand = fmt.Errorf("unknown command: %w", errInvalid)
 // ctlNode is .lakefs/ctl: write-only, a line a command, the error of the
 // command is the error of the write.
 type ctlNode struct {
-	gofs.Inode
+	fixed
 	fs  *FS
 	ino uint64
 }

@@ -205,16 +205,6 @@ func merge(a *attr.Attributes, in *fuse.SetAttrIn) {
 	}
 }
 
-// Statfs shows a large size: a lake has no end that a program should plan by.
-func (d *dirNode) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
-	const blocks = 1 << 38 // of 4 KiB: 1 PiB
-	out.Bsize, out.Frsize = 4096, 4096
-	out.Blocks, out.Bfree, out.Bavail = blocks, blocks, blocks
-	out.Files, out.Ffree = 1<<40, 1<<40
-	out.NameLen = 255
-	return 0
-}
-
 // stagingName finds what staged files look like under their staging name:
 // _temporary in their directory, and .tmp.<write id> in it.
 func (d *dirNode) stagingName(ctx context.Context, dir, base string, out *fuse.EntryOut) *gofs.Inode {

@@ -3,6 +3,7 @@ package fs
 import (
 	"context"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // entryNode is NAME.json, one version of a catalog entry. Its bytes are fetched
 // at open, whole, so that no reader sees two versions.
 type entryNode struct {
-	gofs.Inode
+	fixed
 	fs   *FS
 	ino  uint64
 	node catalogview.Node
@@ -29,6 +30,9 @@ var (
 )
 
 func (f *FS) entryInode(ctx context.Context, d *dirNode, n catalogview.Node, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+	if t := f.entries.promised(thread(ctx), n.Path); t != nil {
+		n = t.node
+	}
 	e := &entryNode{fs: f, ino: f.names.inode(n.Path), node: n}
 	e.attributes(&out.Attr)
 	return d.NewInode(ctx, e, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: e.ino, Gen: generation(n.ETag)}), 0
@@ -53,22 +57,79 @@ func (e *entryNode) Setattr(context.Context, gofs.FileHandle, *fuse.SetAttrIn, *
 }
 
 // Open fetches the entry. A newer version than the node's is for the kernel to
-// look up again.
-func (e *entryNode) Open(_ context.Context, flags uint32) (gofs.FileHandle, uint32, syscall.Errno) {
+// look up again; it is kept for this thread, so that an entry that is replaced
+// all the time turns nobody away twice.
+func (e *entryNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, uint32, syscall.Errno) {
 	if flags&syscall.O_ACCMODE != syscall.O_RDONLY {
 		return nil, 0, toErrno(errEntryWrite)
 	}
-	ctx, cancel := e.fs.background()
+	tid := thread(ctx)
+	if t := e.fs.entries.take(tid, e.node.Path); t != nil && t.node.ETag == e.node.ETag {
+		return &contentHandle{data: t.data}, fuse.FOPEN_KEEP_CACHE, 0
+	}
+	work, cancel := e.fs.background()
 	defer cancel()
-	data, n, err := e.fs.View.EntryJSON(ctx, strings.TrimSuffix(e.node.Path, ".json"))
+	data, n, err := e.fs.View.EntryJSON(work, strings.TrimSuffix(e.node.Path, ".json"))
 	if err != nil {
 		return nil, 0, e.fs.fail("open", e.node.Path, err)
 	}
 	if n.ETag != e.node.ETag {
 		e.fs.View.Refresh(e.node.Path)
+		e.fs.entries.promise(tid, &entryTurn{node: n, data: data})
 		return nil, 0, toErrno(errSuperseded)
 	}
 	return &contentHandle{data: data}, fuse.FOPEN_KEEP_CACHE, 0
+}
+
+// entryTurn is the version of an entry that a thread's OPEN met in place of its
+// node's. Its next LOOKUP and OPEN are given it.
+type entryTurn struct {
+	node catalogview.Node
+	data []byte
+}
+
+// entryTurns are those of all threads. The zero value is none.
+type entryTurns struct {
+	mu sync.Mutex
+	m  map[uint32]*entryTurn
+}
+
+// promise keeps t for tid, for a while.
+func (e *entryTurns) promise(tid uint32, t *entryTurn) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.m == nil {
+		e.m = make(map[uint32]*entryTurn)
+	}
+	e.m[tid] = t
+	time.AfterFunc(pendingLife, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.m[tid] == t {
+			delete(e.m, tid)
+		}
+	})
+}
+
+// promised returns what is kept for tid of path, or nil.
+func (e *entryTurns) promised(tid uint32, path string) *entryTurn {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if t := e.m[tid]; t != nil && t.node.Path == path {
+		return t
+	}
+	return nil
+}
+
+// take is promised, and ends the promise.
+func (e *entryTurns) take(tid uint32, path string) *entryTurn {
+	t := e.promised(tid, path)
+	if t != nil {
+		e.mu.Lock()
+		delete(e.m, tid)
+		e.mu.Unlock()
+	}
+	return t
 }
 
 // contentHandle is an open file whose bytes are at hand.
@@ -86,7 +147,7 @@ func (h *contentHandle) Read(_ context.Context, dest []byte, off int64) (fuse.Re
 
 // contentNode is a control file: bytes made at the look-up, one node a content.
 type contentNode struct {
-	gofs.Inode
+	fixed
 	fs   *FS
 	ino  uint64
 	data []byte

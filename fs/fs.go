@@ -94,6 +94,7 @@ type FS struct {
 	locks   *lockTable
 	owners  *lockOwners
 	proc    processTable
+	entries entryTurns
 	root    *dirNode
 	started time.Time
 

@@ -155,9 +155,4 @@ func (d *dirNode) Removexattr(context.Context, string) syscall.Errno {
 	return toErrno(errUnsupported)
 }
 
-// Setxattr is not supported.
-func (e *entryNode) Setxattr(context.Context, string, []byte, uint32) syscall.Errno {
-	return toErrno(errUnsupported)
-}
-
 var _ gofs.NodeSetxattrer = (*stagedNode)(nil)
