@@ -148,6 +148,16 @@ func (f *FS) makeWithParents(ctx context.Context, dirs objectstore.Directories, 
 			return err
 		}
 	}
+	above, _ := parent(t.Location.Key)
+	if _, base := parent(above); base == temporaryName { // it may have been there for staged files alone
+		above := objectstore.Location{Bucket: t.Location.Bucket, Key: above + "/"}
+		switch err := dirs.MakeDirectory(ctx, above); {
+		case err == nil:
+			f.Attr.Set(attrKey(above), "", attr.Attributes{Made: true})
+		case !errors.Is(err, objectstore.ErrExist):
+			return err
+		}
+	}
 	return dirs.MakeDirectory(ctx, t.Directory())
 }
 

@@ -88,7 +88,8 @@ func (d *dirNode) Lookup(ctx context.Context, base string, out *fuse.EntryOut) (
 // remembered by the kernel; a failure never.
 func (d *dirNode) absent(path string, err error, out *fuse.EntryOut) syscall.Errno {
 	e := d.fs.fail("lookup", path, err)
-	if e == syscall.ENOENT && d.fs.NegativeTTL > 0 {
+	_, base := parent(path)
+	if e == syscall.ENOENT && d.fs.NegativeTTL > 0 && base != temporaryName {
 		out.SetEntryTimeout(d.fs.NegativeTTL)
 	}
 	return e
@@ -150,6 +151,9 @@ func (d *dirNode) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.AttrOu
 	ctx, cancel := d.fs.background()
 	defer cancel()
 	n, err := d.fs.View.Lookup(ctx, path)
+	if errors.Is(err, objectstore.ErrNotExist) && d.fs.virtual(path) {
+		n, err = stagingTree(path), nil
+	}
 	if err != nil {
 		return d.fs.fail("stat", path, err)
 	}
@@ -208,14 +212,13 @@ func merge(a *attr.Attributes, in *fuse.SetAttrIn) {
 // stagingName finds what staged files look like under their staging name:
 // _temporary in their directory, and .tmp.<write id> in it.
 func (d *dirNode) stagingName(ctx context.Context, dir, base string, out *fuse.EntryOut) *gofs.Inode {
-	if base == "_temporary" && d.fs.stagedIn(dir) {
-		n := catalogview.Node{Kind: catalogview.KindDirectory, Path: child(dir, base), ModTime: time.Now()}
-		in, _ := d.fs.inode(ctx, d, n, true, out)
+	if d.fs.virtual(child(dir, base)) {
+		in, _ := d.fs.inode(ctx, d, stagingTree(child(dir, base)), true, out)
 		return in
 	}
 	above, last := parent(dir)
 	id, ok := strings.CutPrefix(base, ".tmp.")
-	if !ok || last != "_temporary" {
+	if !ok || last != temporaryName {
 		return nil
 	}
 	w, ok := d.fs.Area.Find(id)
@@ -223,6 +226,21 @@ func (d *dirNode) stagingName(ctx context.Context, dir, base string, out *fuse.E
 		return nil
 	}
 	return d.stagedView(ctx, child(dir, base), w, out)
+}
+
+// temporaryName is the directory in which staged files have their staging names.
+const temporaryName = "_temporary"
+
+// virtual reports whether path is a _temporary that is there, where the store
+// has none, for the files that are staged beside it.
+func (f *FS) virtual(path string) bool {
+	dir, base := parent(path)
+	return base == temporaryName && f.stagedIn(dir)
+}
+
+// stagingTree describes such a directory.
+func stagingTree(path string) catalogview.Node {
+	return catalogview.Node{Kind: catalogview.KindDirectory, Path: path, ModTime: time.Now()}
 }
 
 // stagedIn reports whether an unpublished file belongs into dir.

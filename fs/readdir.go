@@ -2,6 +2,7 @@ package fs
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"syscall"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
 var _ gofs.NodeOpendirHandler = (*dirNode)(nil)
@@ -61,6 +63,9 @@ func (h *dirHandle) Readdirent(context.Context) (*fuse.DirEntry, syscall.Errno) 
 	}
 	n, err, ok := h.next()
 	if !ok {
+		return nil, 0
+	}
+	if errors.Is(err, objectstore.ErrNotExist) && h.dir.fs.virtual(path) {
 		return nil, 0
 	}
 	if err != nil {
