@@ -96,7 +96,7 @@ func openRoot(name string) (*root, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("openat2: %w", err), dir.Close())
 	}
-	unix.Close(fd)
+	closeFD(fd)
 	return r, nil
 }
 

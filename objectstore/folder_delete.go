@@ -101,7 +101,7 @@ func (f *Folder) deleteName(ctx context.Context, p place, dir *parent) (removed 
 			return false, unix.EPERM // it may be removed where it lies
 		}
 		err = unlink(dir.fd, dir.name, unix.AT_REMOVEDIR)
-		if err == unix.EEXIST {
+		if is(err, unix.EEXIST) {
 			err = unix.ENOTEMPTY
 		}
 	case isDirectory(&st):
@@ -111,7 +111,7 @@ func (f *Folder) deleteName(ctx context.Context, p place, dir *parent) (removed 
 	default:
 		return false, nil
 	}
-	if err == unix.ENOENT {
+	if is(err, unix.ENOENT) {
 		err = nil
 	}
 	return err == nil, err

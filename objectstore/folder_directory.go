@@ -12,7 +12,7 @@ func (f *Folder) MakeDirectory(ctx context.Context, loc Location) error {
 }
 
 func (f *Folder) makeDirectory(ctx context.Context, loc Location) error {
-	_, dir, err := f.directory(ctx, loc)
+	dir, err := f.directory(ctx, loc)
 	if err != nil {
 		return err
 	}
@@ -23,21 +23,20 @@ func (f *Folder) makeDirectory(ctx context.Context, loc Location) error {
 	return dir.sync()
 }
 
-// directory is the place of a directory below the root, and the one above it.
-func (f *Folder) directory(ctx context.Context, loc Location) (place, *parent, error) {
+// directory opens what holds a directory below the root.
+func (f *Folder) directory(ctx context.Context, loc Location) (*parent, error) {
 	p, err := f.place(loc)
 	switch {
 	case err != nil:
-		return place{}, nil, err
+		return nil, err
 	case !p.directory:
-		return place{}, nil, ErrName
+		return nil, ErrName
 	case p.path == "":
-		return place{}, nil, unix.EEXIST
+		return nil, unix.EEXIST
 	case ctx.Err() != nil:
-		return place{}, nil, ctx.Err()
+		return nil, ctx.Err()
 	}
-	dir, err := p.openParent(false)
-	return p, dir, err
+	return p.openParent(false)
 }
 
 // RenameDirectory is [Directories]'. A directory that is reached by a symbolic
@@ -47,18 +46,18 @@ func (f *Folder) RenameDirectory(ctx context.Context, dst, src Location) error {
 }
 
 func (f *Folder) renameDirectory(ctx context.Context, dst, src Location) error {
-	_, in, err := f.directory(ctx, src)
+	in, err := f.directory(ctx, src)
 	if err != nil {
 		return err
 	}
 	defer in.close()
-	_, out, err := f.directory(ctx, dst)
+	out, err := f.directory(ctx, dst)
 	if err != nil {
 		return err
 	}
 	defer out.close()
 	s := source{dir: in.fd, name: in.name}
-	if err := lstat(s.dir, s.name, &s.st); err != nil {
+	if err = lstat(s.dir, s.name, &s.st); err != nil {
 		return err
 	}
 	switch {
@@ -67,13 +66,12 @@ func (f *Folder) renameDirectory(ctx context.Context, dst, src Location) error {
 	case !isDirectory(&s.st):
 		return ErrNotExist
 	}
-	switch err := rename(s, out, 0); err {
-	case nil:
-	case unix.EEXIST, unix.ENOTEMPTY:
+	switch err = rename(s, out, 0); {
+	case is(err, unix.EEXIST, unix.ENOTEMPTY):
 		return ErrNotEmpty
-	case unix.ENOTDIR: // a file has the name
+	case is(err, unix.ENOTDIR): // a file has the name
 		return unix.EEXIST
-	default:
+	case err != nil:
 		return err
 	}
 	if err := out.sync(); err != nil || in.id == out.id {

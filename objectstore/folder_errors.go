@@ -3,6 +3,7 @@ package objectstore
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -21,7 +22,7 @@ func fail(op string, loc Location, err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
 		if s := sentinel(errno); s != nil {
-			return fmt.Errorf("%s %q: %w: %v", op, name, s, err)
+			return fmt.Errorf("%s %q: %w: %s", op, name, s, err.Error())
 		}
 	}
 	return fmt.Errorf("%s %q: %w", op, name, err)
@@ -53,15 +54,24 @@ func sentinel(errno syscall.Errno) error {
 	return nil
 }
 
+// is reports that err is one of the errnos.
+func is(err error, errnos ...syscall.Errno) bool {
+	if err == nil {
+		return false
+	}
+	var errno syscall.Errno
+	return errors.As(err, &errno) && slices.Contains(errnos, errno)
+}
+
 // absent reports that err says nothing is there.
 func absent(err error) bool {
-	return errors.Is(err, ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
+	return errors.Is(err, ErrNotExist) || is(err, unix.ENOTDIR, unix.ELOOP)
 }
 
 // retry calls do until no signal interrupts it.
 func retry(do func() error) error {
 	for {
-		if err := do(); err != unix.EINTR {
+		if err := do(); !is(err, unix.EINTR) {
 			return err
 		}
 	}

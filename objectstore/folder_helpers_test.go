@@ -20,6 +20,14 @@ func onlyIf(match string) objectstore.PutOptions {
 	return objectstore.PutOptions{Cond: objectstore.Cond{IfMatch: match}}
 }
 
+// closing closes what a test has open, at its end.
+func closing(t *testing.T, c io.Closer) {
+	t.Helper()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 type readerAt func(p []byte, off int64) (int, error)
 
 func (r readerAt) ReadAt(p []byte, off int64) (int, error) { return r(p, off) }
@@ -46,7 +54,7 @@ func readAll(t *testing.T, s objectstore.Store, o objectstore.Object) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer body.Close()
+	defer closing(t, body)
 	b, err := io.ReadAll(body)
 	if err != nil {
 		t.Fatal(err)

@@ -61,15 +61,15 @@ func (l *lister) directory(key string) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
-	if err := fstat(fd, &l.st); err != nil {
+	defer closeFD(fd)
+	if err = fstat(fd, &l.st); err != nil {
 		return err
 	}
 	id := dirID{l.st.Dev, l.st.Ino}
 	if slices.Contains(l.above, id) {
 		return nil
 	}
-	if err := l.emit(key, false); err != nil {
+	if err = l.emit(key, false); err != nil {
 		return err
 	}
 	l.above = append(l.above, id)
@@ -89,7 +89,7 @@ func (l *lister) children(fd int, prefix string) error {
 			n, err = unix.Getdents(fd, buf)
 			return err
 		})
-		if err == unix.ENOENT || err == nil && n == 0 { // ENOENT: removed meanwhile
+		if is(err, unix.ENOENT) || err == nil && n == 0 { // ENOENT: removed meanwhile
 			return nil
 		}
 		if err != nil {

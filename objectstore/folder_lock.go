@@ -116,11 +116,9 @@ func flock(ctx context.Context, fd int) error {
 	deadline := time.Now().Add(lockPatience)
 	for wait := lockFirstTry; ; wait = min(2*wait, lockLastTry) {
 		err := retry(func() error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
-		switch err {
-		case nil:
-			return nil
-		case unix.EWOULDBLOCK:
-		case unix.EBADF, unix.EINVAL, unix.ENOLCK, unix.ENOTSUP, unix.ENOSYS:
+		switch {
+		case is(err, unix.EWOULDBLOCK):
+		case is(err, unix.EBADF, unix.EINVAL, unix.ENOLCK, unix.ENOTSUP, unix.ENOSYS):
 			return nil // no flock for directories here
 		default:
 			return err

@@ -178,10 +178,8 @@ func (m fileMeta) applyWriteID(fd int) error {
 		}
 		return unix.Fsetxattr(fd, xattrWriteID, []byte(m.writeID), 0)
 	})
-	switch err {
-	case unix.ENODATA, unix.ENOTSUP, unix.ENOSYS, unix.EPERM, unix.EACCES, unix.E2BIG, unix.ERANGE:
-		return nil
-	case unix.ENOSPC: // of attributes, not of bytes
+	if is(err, unix.ENODATA, unix.ENOTSUP, unix.ENOSYS, unix.EPERM, unix.EACCES, unix.E2BIG, unix.ERANGE,
+		unix.ENOSPC) { // ENOSPC: of attributes, not of bytes
 		return nil
 	}
 	return err

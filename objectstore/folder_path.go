@@ -30,7 +30,7 @@ func (r *root) open(path string, flags uint64) (int, error) {
 				fd, err = unix.Openat2(int(dir), path, &how)
 				return err
 			})
-			if err != unix.EAGAIN {
+			if !is(err, unix.EAGAIN) {
 				return
 			}
 		}
@@ -38,7 +38,7 @@ func (r *root) open(path string, flags uint64) (int, error) {
 	switch {
 	case cerr != nil:
 		return -1, cerr
-	case err == unix.EXDEV || err == unix.ELOOP:
+	case is(err, unix.EXDEV) || is(err, unix.ELOOP):
 		return -1, unix.ENOENT
 	case err != nil:
 		return -1, err
@@ -52,7 +52,7 @@ func (r *root) stat(path string, st *unix.Stat_t) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	return fstat(fd, st)
 }
 
@@ -67,7 +67,7 @@ func (r *root) openFile(path string, st *unix.Stat_t) (*os.File, error) {
 		err = unix.ENOENT
 	}
 	if err != nil {
-		unix.Close(fd)
+		closeFD(fd)
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), r.bucket+"/"+path), nil
@@ -83,7 +83,7 @@ type parent struct {
 	name string
 }
 
-func (d *parent) close() { unix.Close(d.fd) }
+func (d *parent) close() { closeFD(d.fd) }
 
 // openParent opens the directory that holds p; it makes missing ones, durably,
 // if it may.
@@ -94,8 +94,8 @@ func (p place) openParent(create bool) (*parent, error) {
 		return nil, err
 	}
 	var st unix.Stat_t
-	if err := fstat(fd, &st); err != nil {
-		unix.Close(fd)
+	if err = fstat(fd, &st); err != nil {
+		closeFD(fd)
 		return nil, err
 	}
 	return &parent{fd: fd, id: dirID{st.Dev, st.Ino}, name: name}, nil
@@ -104,7 +104,7 @@ func (p place) openParent(create bool) (*parent, error) {
 func (r *root) openDirectory(path string, create bool) (int, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY
 	fd, err := r.open(path, flags)
-	if err != unix.ENOENT || !create || path == "" {
+	if !is(err, unix.ENOENT) || !create || path == "" {
 		return fd, err
 	}
 	above, name := place{path: path}.split()
@@ -112,14 +112,12 @@ func (r *root) openDirectory(path string, create bool) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(up)
-	switch err := mkdir(up, name); err {
-	case nil:
-		if err := fsync(up); err != nil {
-			return -1, err
-		}
-	case unix.EEXIST: // made meanwhile, or a link that leads nowhere
-	default:
+	defer closeFD(up)
+	// EEXIST: made meanwhile, and not durable yet; or a link that leads nowhere.
+	if err := mkdir(up, name); err != nil && !is(err, unix.EEXIST) {
+		return -1, err
+	}
+	if err := fsync(up); err != nil {
 		return -1, err
 	}
 	return r.open(path, flags)
@@ -136,6 +134,10 @@ func (d *parent) sync() error {
 
 // errText is err without its identity.
 func errText(err error) error { return errors.New(err.Error()) }
+
+// closeFD closes a descriptor that was read from, or whose file was synced: an
+// error has nothing more to tell.
+func closeFD(fd int) { _ = unix.Close(fd) }
 
 func fstat(fd int, st *unix.Stat_t) error {
 	return retry(func() error { return unix.Fstat(fd, st) })
@@ -158,7 +160,7 @@ func unlink(dir int, name string, flags int) error {
 // fsync takes EINVAL for success: a file system without it has nothing to sync.
 func fsync(fd int) error {
 	err := retry(func() error { return unix.Fsync(fd) })
-	if err == unix.EINVAL {
+	if is(err, unix.EINVAL) {
 		return nil
 	}
 	return err

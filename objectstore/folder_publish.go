@@ -17,7 +17,7 @@ type source struct {
 // publish renames src to p in dir under cond, durably. Published tells whether
 // the file has moved, also where an error follows.
 func (f *Folder) publish(ctx context.Context, p place, dir *parent, src source, cond Cond) (o Object, published bool, err error) {
-	if err := ctx.Err(); err != nil {
+	if err = ctx.Err(); err != nil {
 		return Object{}, false, err
 	}
 	if cond.IfNoneMatch {
@@ -48,16 +48,15 @@ func publishedObject(p place, dir *parent, src source) (Object, error) {
 // name that is there stays there while another write holds the lock.
 func (f *Folder) publishNew(ctx context.Context, dir *parent, src source) error {
 	err := rename(src, dir, unix.RENAME_NOREPLACE)
-	if err != unix.EINVAL && err != unix.ENOSYS && err != unix.ENOTSUP {
+	if !is(err, unix.EINVAL, unix.ENOSYS, unix.ENOTSUP) {
 		return err
 	}
 	// A file system without RENAME_NOREPLACE (NFS): link(2) checks as well.
 	err = retry(func() error { return unix.Linkat(src.dir, src.name, dir.fd, dir.name, 0) })
-	switch err {
-	case nil:
+	switch {
+	case err == nil:
 		return unlink(src.dir, src.name, 0)
-	case unix.EPERM, unix.ENOTSUP, unix.ENOSYS, unix.EMLINK:
-	default:
+	case !is(err, unix.EPERM, unix.ENOTSUP, unix.ENOSYS, unix.EMLINK):
 		return err
 	}
 	unlock, err := f.locks.lock(ctx, dir)
@@ -72,14 +71,13 @@ func (f *Folder) publishNew(ctx context.Context, dir *parent, src source) error 
 // out the users of this package alone. The caller holds the lock.
 func renameChecked(src source, dir *parent) error {
 	var st unix.Stat_t
-	switch err := lstat(dir.fd, dir.name, &st); err {
-	case unix.ENOENT:
+	switch err := lstat(dir.fd, dir.name, &st); {
+	case is(err, unix.ENOENT):
 		return rename(src, dir, 0)
-	case nil:
-		return unix.EEXIST
-	default:
+	case err != nil:
 		return err
 	}
+	return unix.EEXIST
 }
 
 // publishOver replaces what is there, if that is the version match; any, or
@@ -125,7 +123,7 @@ func renameOver(src source, dir *parent) error {
 	if err == nil && st.Ino == src.st.Ino && st.Dev == src.st.Dev {
 		return unlink(src.dir, src.name, 0)
 	}
-	if err != nil && err != unix.ENOENT {
+	if err != nil && !is(err, unix.ENOENT) {
 		return err
 	}
 	return rename(src, dir, 0)
@@ -133,7 +131,7 @@ func renameOver(src source, dir *parent) error {
 
 func rename(src source, dir *parent, flags uint) error {
 	err := retry(func() error { return unix.Renameat2(src.dir, src.name, dir.fd, dir.name, flags) })
-	if flags == 0 && (err == unix.EINVAL || err == unix.ENOSYS) {
+	if flags == 0 && is(err, unix.EINVAL, unix.ENOSYS) {
 		err = retry(func() error { return unix.Renameat(src.dir, src.name, dir.fd, dir.name) })
 	}
 	return err

@@ -21,14 +21,14 @@ func (f *Folder) stat(ctx context.Context, loc Location) (Object, error) {
 	if err != nil {
 		return Object{}, err
 	}
-	if err := ctx.Err(); err != nil {
+	if err = ctx.Err(); err != nil {
 		return Object{}, err
 	}
 	fd, err := p.root.open(p.path, unix.O_PATH)
 	if err != nil {
 		return Object{}, err
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	var st unix.Stat_t
 	if err := fstat(fd, &st); err != nil {
 		return Object{}, err
@@ -60,7 +60,7 @@ func (f *Folder) openObject(ctx context.Context, o Object) (*os.File, *unix.Stat
 	if p.directory {
 		return nil, nil, ErrDirectory
 	}
-	if err := ctx.Err(); err != nil {
+	if err = ctx.Err(); err != nil {
 		return nil, nil, err
 	}
 	var st unix.Stat_t

@@ -30,7 +30,7 @@ func (f *Folder) rename(ctx context.Context, dst Location, src Object, cond Cond
 	defer out.close()
 	s := source{dir: in.fd, name: in.name}
 	var id string
-	if err := f.renameLocked(ctx, &s, &id, renaming{src: src, in: in, to: to, out: out, cond: cond}); err != nil {
+	if err = f.renameLocked(ctx, &s, &id, renaming{src: src, in: in, to: to, out: out, cond: cond}); err != nil {
 		return Object{}, err
 	}
 	o, err := publishedObject(to, out, s)
@@ -62,7 +62,7 @@ func (f *Folder) renameLocked(ctx context.Context, s *source, id *string, r rena
 	}
 	if r.cond.IfNoneMatch {
 		err := rename(*s, r.out, unix.RENAME_NOREPLACE)
-		if err == unix.EINVAL || err == unix.ENOSYS || err == unix.ENOTSUP {
+		if is(err, unix.EINVAL, unix.ENOSYS, unix.ENOTSUP) {
 			err = renameChecked(*s, r.out)
 		}
 		return err
@@ -92,7 +92,7 @@ func (s *source) version(o Object, id *string) error {
 	if err != nil {
 		return errIsChanged(err)
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	*id = writeIDOf(fd)
 	return nil
 }

@@ -120,11 +120,11 @@ func TestFolderLinksThatStay(t *testing.T) {
 	}
 	_, err = f.Rename(t.Context(), at(dir, "in/moved"), o, objectstore.Cond{})
 	wantErr(t, "Rename of a link", err, objectstore.ErrCrossDevice)
-	if _, err := f.Put(t.Context(), at(dir, "link"), strings.NewReader("new"), 3, onlyIf(o.Match)); err != nil {
+	if _, err = f.Put(t.Context(), at(dir, "link"), strings.NewReader("new"), 3, onlyIf(o.Match)); err != nil {
 		t.Error(err)
 	}
-	if b, err := os.ReadFile(dir + "/in/f"); err != nil || string(b) != "inside" {
-		t.Errorf("Put over a link wrote through it: %q, %v", b, err)
+	if b, rerr := os.ReadFile(dir + "/in/f"); rerr != nil || string(b) != "inside" {
+		t.Errorf("Put over a link wrote through it: %q, %v", b, rerr)
 	}
 	err = f.RenameDirectory(t.Context(), at(dir, "dir2/"), at(dir, "dir/"))
 	wantErr(t, "RenameDirectory of a link", err, objectstore.ErrCrossDevice)
@@ -193,7 +193,7 @@ func TestFolderLinkRaced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err) // ErrChanged: it saw the file outside
 		}
-		file.Close()
+		closing(t, file)
 		inside++
 		_, err = f.Put(t.Context(), at(dir, "in/w"), strings.NewReader(""), 0, objectstore.PutOptions{})
 		if err != nil && !errors.Is(err, objectstore.ErrNotExist) {

@@ -59,10 +59,10 @@ func (t *temps) create(ctx context.Context, above *parent, writeID string) (*tem
 
 func (t *temps) open(ctx context.Context, above *parent, id string) (dir, fd int, name string, err error) {
 	for range tempTries { // the directory may go between two steps, by another's rmdir
-		if err := ctx.Err(); err != nil {
+		if err = ctx.Err(); err != nil {
 			return -1, -1, "", err
 		}
-		if dir, err = t.directory(above); err == unix.ENOENT {
+		if dir, err = t.directory(above); is(err, unix.ENOENT) {
 			continue
 		}
 		if err != nil {
@@ -73,11 +73,11 @@ func (t *temps) open(ctx context.Context, above *parent, id string) (dir, fd int
 		if err == nil {
 			return dir, fd, name, nil
 		}
-		if err == unix.EEXIST && !removeDead(dir, name) {
+		if is(err, unix.EEXIST) && !removeDead(dir, name) {
 			id = uuid.NewString()
 		}
-		unix.Close(dir)
-		if err != unix.ENOENT && err != unix.EEXIST {
+		closeFD(dir)
+		if !is(err, unix.ENOENT, unix.EEXIST) {
 			return -1, -1, "", err
 		}
 	}
@@ -87,7 +87,7 @@ func (t *temps) open(ctx context.Context, above *parent, id string) (dir, fd int
 // directory makes "_temporary" where it is missing, and opens it.
 func (t *temps) directory(above *parent) (int, error) {
 	err := mkdir(above.fd, tempDirectory)
-	if err != nil && err != unix.EEXIST {
+	if err != nil && !is(err, unix.EEXIST) {
 		return -1, err
 	}
 	made := err == nil
@@ -98,7 +98,7 @@ func (t *temps) directory(above *parent) (int, error) {
 	_ = unix.Fsetxattr(fd, xattrMade, []byte("1"), 0) // best effort: see temps
 	var st unix.Stat_t
 	if err := fstat(fd, &st); err != nil {
-		unix.Close(fd)
+		closeFD(fd)
 		return -1, err
 	}
 	t.mu.Lock()
@@ -131,9 +131,9 @@ func createTemp(dir int, name string) (fd int, err error) {
 func removeDead(dir int, name string) bool {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return err == unix.ENOENT
+		return is(err, unix.ENOENT)
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return false
 	}
@@ -148,7 +148,7 @@ func (t *temp) close() {
 	if t.name != "" {
 		_ = unlink(t.dir, t.name, 0)
 	}
-	unix.Close(t.dir)
+	closeFD(t.dir)
 	t.temps.leave(t.above)
 }
 
@@ -184,7 +184,7 @@ func madeHere(above *parent, made dirID) bool {
 	if err != nil {
 		return false
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	var st unix.Stat_t
 	if fstat(fd, &st) == nil && made == (dirID{st.Dev, st.Ino}) {
 		return true

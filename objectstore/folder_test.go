@@ -19,15 +19,15 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // newFolder returns a Folder over dirs, closed after the test.
-func newFolder(t testing.TB, dirs ...string) *objectstore.Folder {
-	t.Helper()
+func newFolder(tb testing.TB, dirs ...string) *objectstore.Folder {
+	tb.Helper()
 	f, err := objectstore.NewFolder(dirs...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := f.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	return f
@@ -59,7 +59,7 @@ func TestNewFolderRefuses(t *testing.T) {
 		f, err := objectstore.NewFolder(t.TempDir(), dir)
 		if err == nil {
 			t.Errorf("NewFolder(%q) succeeds", dir)
-			f.Close()
+			closing(t, f)
 		}
 	}
 }
@@ -177,13 +177,13 @@ func TestFolderChangedInPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer body.Close()
+	defer closing(t, body)
 	pinned, err := objectstore.Pin(t.Context(), f, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer pinned.Close()
-	if _, err := io.ReadFull(body, make([]byte, 10)); err != nil {
+	defer closing(t, pinned)
+	if _, err = io.ReadFull(body, make([]byte, 10)); err != nil {
 		t.Fatal(err)
 	}
 	tick(t, dir+"/f", func() error { return os.WriteFile(dir+"/f", bytes.Repeat([]byte("2"), 100), 0o600) })
@@ -270,11 +270,15 @@ func TestFolderAdoptCrossDevice(t *testing.T) {
 	if device(t, dir) == device(t, shm) {
 		t.Skipf("%s and %s are one file system", dir, shm)
 	}
-	spool, err := os.MkdirTemp(shm, "storetest")
+	spool, err := os.MkdirTemp(shm, "storetest") //nolint:usetesting // t.TempDir is the one file system, this is the other
 	if err != nil {
 		t.Skip(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(spool) })
+	t.Cleanup(func() {
+		if rerr := os.RemoveAll(spool); rerr != nil {
+			t.Error(rerr)
+		}
+	})
 	write(t, spool+"/f", "1")
 	f := newFolder(t, dir, spool)
 	_, err = f.Adopt(t.Context(), at(dir, "f"), spool+"/f", objectstore.PutOptions{})

@@ -40,11 +40,11 @@ func (f *Folder) write(ctx context.Context, loc Location, opts PutOptions, fill 
 		return Object{}, err
 	}
 	defer t.close()
-	if err := fill(t.file); err != nil {
+	if err = fill(t.file); err != nil {
 		return Object{}, err
 	}
 	var st unix.Stat_t
-	if err := control(t.file, func(fd int) error { return finish(fd, meta, &st) }); err != nil {
+	if err = control(t.file, func(fd int) error { return finish(fd, meta, &st) }); err != nil {
 		return Object{}, err
 	}
 	o, published, err := f.publish(ctx, p, dir, source{dir: t.dir, name: t.name, st: st}, opts.Cond)
@@ -62,7 +62,7 @@ func (f *Folder) target(ctx context.Context, loc Location, cond Cond) (place, *p
 	if err != nil {
 		return place{}, nil, err
 	}
-	if err := ctx.Err(); err != nil {
+	if err = ctx.Err(); err != nil {
 		return place{}, nil, err
 	}
 	dir, err := p.openParent(cond.IfMatch == "")
@@ -124,7 +124,7 @@ func (f *Folder) copy(ctx context.Context, dst Location, src Object, opts PutOpt
 	if err != nil {
 		return Object{}, err
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }() // read only
 	if opts.Meta == nil {
 		var id string
 		err := control(in, func(fd int) error { id = writeIDOf(fd); return nil })
@@ -179,7 +179,7 @@ func (f *Folder) adopt(ctx context.Context, loc Location, path string, opts PutO
 	if err != nil {
 		return Object{}, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // read only
 	p, dir, err := f.target(ctx, loc, opts.Cond)
 	if err != nil {
 		return Object{}, err
@@ -191,16 +191,16 @@ func (f *Folder) adopt(ctx context.Context, loc Location, path string, opts PutO
 	var o Object
 	err = control(file, func(fd int) error {
 		var st unix.Stat_t
-		err := finish(fd, meta, &st)
+		ferr := finish(fd, meta, &st)
 		published := false
-		if err == nil {
-			o, published, err = f.publish(ctx, p, dir, source{dir: unix.AT_FDCWD, name: path, st: st}, opts.Cond)
+		if ferr == nil {
+			o, published, ferr = f.publish(ctx, p, dir, source{dir: unix.AT_FDCWD, name: path, st: st}, opts.Cond)
 			o.Meta = metaOf(&st, meta.writeID)
 		}
 		if !published { // as it was, for the next attempt
 			_ = retry(func() error { return unix.Fchmod(fd, before.Mode&modeBits) })
 		}
-		return err
+		return ferr
 	})
 	return o, err
 }

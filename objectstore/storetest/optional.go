@@ -41,7 +41,8 @@ func wantSpool(t *testing.T, path string, want []byte) {
 	}
 }
 
-func testAdopt(t *testing.T, f fixture) {
+func testAdopt(f fixture) {
+	t := f.t
 	adopter, ok := f.Store.(objectstore.Adopter)
 	if !ok {
 		t.Skip("the store is no Adopter")
@@ -71,7 +72,8 @@ func testAdopt(t *testing.T, f fixture) {
 	f.want(t, "new/dir/f", data(5, 2))
 }
 
-func testAdoptConditions(t *testing.T, f fixture) {
+func testAdoptConditions(f fixture) {
+	t := f.t
 	adopter, ok := f.Store.(objectstore.Adopter)
 	if !ok {
 		t.Skip("the store is no Adopter")
@@ -105,7 +107,8 @@ func renamer(t *testing.T, f fixture) objectstore.Renamer {
 	return r
 }
 
-func testRename(t *testing.T, f fixture) {
+func testRename(f fixture) {
+	t := f.t
 	r := renamer(t, f)
 	meta := map[string]string{objectstore.MetaWriteID: writeID}
 	src, err := f.Put(t.Context(), f.at("a/f"), bytes.NewReader(data(10, 1)), 10, objectstore.PutOptions{Meta: meta})
@@ -136,7 +139,8 @@ func testRename(t *testing.T, f fixture) {
 	f.want(t, "new/b/h", data(10, 1))
 }
 
-func testRenameConditions(t *testing.T, f fixture) {
+func testRenameConditions(f fixture) {
+	t := f.t
 	r := renamer(t, f)
 	old := f.put(t, "f", []byte("1"))
 	src := f.put(t, "f", []byte("22"))
@@ -162,7 +166,8 @@ func testRenameConditions(t *testing.T, f fixture) {
 }
 
 // testRenameWhole: a name that is renamed over is never missing, never mixed.
-func testRenameWhole(t *testing.T, f fixture) {
+func testRenameWhole(f fixture) {
+	t := f.t
 	r := renamer(t, f)
 	const size = 100_000
 	f.put(t, "f", bytes.Repeat([]byte{255}, size))
@@ -208,7 +213,8 @@ func mustMake(t *testing.T, f fixture, key string) {
 	}
 }
 
-func testMakeDirectory(t *testing.T, f fixture) {
+func testMakeDirectory(f fixture) {
+	t := f.t
 	d := directories(t, f)
 	f.put(t, "f", nil)
 	mustMake(t, f, "a/")
@@ -233,7 +239,8 @@ func testMakeDirectory(t *testing.T, f fixture) {
 	wantErr(t, "Put under a directory's name", err, objectstore.ErrDirectory)
 }
 
-func testRenameDirectory(t *testing.T, f fixture) {
+func testRenameDirectory(f fixture) {
+	t := f.t
 	d := directories(t, f)
 	f.put(t, "a/b/f", []byte("1"))
 	mustMake(t, f, "empty/")
@@ -257,11 +264,13 @@ func testRenameDirectory(t *testing.T, f fixture) {
 	f.want(t, "full/new/b/f", []byte("1"))
 }
 
-func testDeleteDirectory(t *testing.T, f fixture) {
+func testDeleteDirectory(f fixture) {
+	t := f.t
 	f.put(t, "full/f", nil)
 	mustMake(t, f, "a/")
 	one := func(key string) (err error) {
-		for _, err = range f.Delete(t.Context(), []objectstore.Location{f.at(key)}) {
+		for _, e := range f.Delete(t.Context(), []objectstore.Location{f.at(key)}) {
+			err = e
 		}
 		return err
 	}

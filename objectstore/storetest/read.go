@@ -11,14 +11,23 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
-func testReadRanges(t *testing.T, f fixture) {
+func testReadRanges(f fixture) {
+	t := f.t
 	const mib = 1 << 20
 	for _, size := range []int{0, 1, 4095, 4096, 4097, mib - 1, mib, mib + 1} {
 		key, want := fmt.Sprint("f", size), data(size, 1)
 		o := f.put(t, key, want)
 		for _, r := range []struct{ off, n int64 }{
-			{0, int64(size)}, {0, 2 * mib}, {0, 0}, {0, 1}, {1, 4096}, {4095, 2},
-			{int64(size) - 1, 1}, {int64(size) - 1, 100}, {int64(size), 1}, {int64(size) + 5, 7},
+			{0, int64(size)},
+			{0, 2 * mib},
+			{0, 0},
+			{0, 1},
+			{1, 4096},
+			{4095, 2},
+			{int64(size) - 1, 1},
+			{int64(size) - 1, 100},
+			{int64(size), 1},
+			{int64(size) + 5, 7},
 		} {
 			if r.off < 0 {
 				continue
@@ -33,7 +42,8 @@ func testReadRanges(t *testing.T, f fixture) {
 	}
 }
 
-func testReadPinned(t *testing.T, f fixture) {
+func testReadPinned(f fixture) {
+	t := f.t
 	v1 := f.put(t, "f", data(100, 1))
 	got, body, err := f.Read(t.Context(), v1, 0, 100)
 	if err != nil {
@@ -42,7 +52,7 @@ func testReadPinned(t *testing.T, f fixture) {
 	if got.ETag != v1.ETag || got.Size != 100 || got.Location != v1.Location {
 		t.Errorf("Read tells %+v, want %+v", got, v1)
 	}
-	if err := body.Close(); err != nil {
+	if err = body.Close(); err != nil {
 		t.Error(err)
 	}
 	v2 := f.put(t, "f", data(100, 2))
@@ -51,12 +61,14 @@ func testReadPinned(t *testing.T, f fixture) {
 	}
 	_, err = readRange(t.Context(), f, v1, 0, 100)
 	wantErr(t, "Read of the old version", err, objectstore.ErrChanged)
-	if b, err := readRange(t.Context(), f, v2, 0, 100); err != nil || !bytes.Equal(b, data(100, 2)) {
+	b, err := readRange(t.Context(), f, v2, 0, 100)
+	if err != nil || !bytes.Equal(b, data(100, 2)) {
 		t.Errorf("Read of the new version: %v", err)
 	}
 }
 
-func testReadMissing(t *testing.T, f fixture) {
+func testReadMissing(f fixture) {
+	t := f.t
 	o := f.put(t, "d/f", []byte("x"))
 	remove(t, f, "d/f")
 	_, err := readRange(t.Context(), f, o, 0, 1)
@@ -66,7 +78,8 @@ func testReadMissing(t *testing.T, f fixture) {
 	wantErr(t, "Read of a directory", err, objectstore.ErrNotExist)
 }
 
-func testPin(t *testing.T, f fixture) {
+func testPin(f fixture) {
+	t := f.t
 	want := data(5000, 1)
 	pinReads(t, f.Store, f.put(t, "f", want), want)
 	o := f.put(t, "g", want)
@@ -74,7 +87,7 @@ func testPin(t *testing.T, f fixture) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
+	defer closing(t, p)
 	f.put(t, "g", data(5000, 2))
 	got := make([]byte, 5000)
 	n, err := p.ReadAt(t.Context(), got, 0)
@@ -86,7 +99,8 @@ func testPin(t *testing.T, f fixture) {
 }
 
 // testPinReads is Pin over Read alone.
-func testPinReads(t *testing.T, f fixture) {
+func testPinReads(f fixture) {
+	t := f.t
 	plain := struct{ objectstore.Store }{f.Store}
 	want := data(5000, 1)
 	o := f.put(t, "f", want)
@@ -95,7 +109,7 @@ func testPinReads(t *testing.T, f fixture) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
+	defer closing(t, p)
 	f.put(t, "f", data(5000, 2))
 	_, err = p.ReadAt(t.Context(), make([]byte, 10), 0)
 	wantErr(t, "ReadAt after a replacement", err, objectstore.ErrChanged)
@@ -107,7 +121,7 @@ func pinReads(t *testing.T, s objectstore.Store, o objectstore.Object, want []by
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
+	defer closing(t, p)
 	size := len(want)
 	for _, r := range []struct{ off, n, want int }{
 		{0, 10, 10}, {0, size, size}, {size - 5, 10, 5}, {size, 1, 0}, {size + 10, 1, 0}, {7, 0, 0},
@@ -123,7 +137,8 @@ func pinReads(t *testing.T, s objectstore.Store, o objectstore.Object, want []by
 	}
 }
 
-func testOpenObject(t *testing.T, f fixture) {
+func testOpenObject(f fixture) {
+	t := f.t
 	opener, ok := f.Store.(objectstore.Opener)
 	if !ok {
 		t.Skip("the store is no Opener")
@@ -133,9 +148,10 @@ func testOpenObject(t *testing.T, f fixture) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer closing(t, file)
 	f.put(t, "f", data(100, 2))
-	if got, err := io.ReadAll(file); err != nil || !bytes.Equal(got, data(100, 1)) {
+	got, err := io.ReadAll(file)
+	if err != nil || !bytes.Equal(got, data(100, 1)) {
 		t.Errorf("the open file is no longer version 1: %v", err)
 	}
 	_, err = opener.OpenObject(t.Context(), v1)
@@ -145,7 +161,8 @@ func testOpenObject(t *testing.T, f fixture) {
 	wantErr(t, "OpenObject of nothing", err, objectstore.ErrNotExist)
 }
 
-func testCancelled(t *testing.T, f fixture) {
+func testCancelled(f fixture) {
+	t := f.t
 	o := f.put(t, "f", []byte("x"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

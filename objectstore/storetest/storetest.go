@@ -21,7 +21,7 @@ func Run(t *testing.T, open Opener) {
 	t.Helper()
 	for _, test := range []struct {
 		name string
-		run  func(*testing.T, fixture)
+		run  func(fixture)
 	}{
 		{"Stat", testStat},
 		{"StatMissing", testStatMissing},
@@ -62,14 +62,15 @@ func Run(t *testing.T, open Opener) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, dir := open(t)
-			test.run(t, fixture{Store: s, dir: dir})
+			test.run(fixture{Store: s, t: t, dir: dir})
 		})
 	}
 }
 
-// fixture is a store under test with its empty directory.
+// fixture is a store under test with its empty directory, for one test.
 type fixture struct {
 	objectstore.Store
+	t   *testing.T
 	dir objectstore.Location
 }
 
@@ -135,6 +136,14 @@ func readRange(ctx context.Context, s objectstore.Store, o objectstore.Object, o
 	}
 	defer func() { err = errors.Join(err, body.Close()) }()
 	return io.ReadAll(body)
+}
+
+// closing closes what a test has open, at its end.
+func closing(t *testing.T, c io.Closer) {
+	t.Helper()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 func wantErr(t *testing.T, what string, got, want error) {

@@ -17,7 +17,8 @@ import (
 // A write id as staging makes them.
 const writeID = "0193b0f0-5f9e-7c3a-9d1e-1f0b5a6c7d8e"
 
-func testPutReplaces(t *testing.T, f fixture) {
+func testPutReplaces(f fixture) {
+	t := f.t
 	f.put(t, "a/b/c", data(5000, 1))
 	o := f.put(t, "a/b/c", data(10, 2))
 	if o.Size != 10 || o.Location != f.at("a/b/c") {
@@ -31,7 +32,8 @@ func testPutReplaces(t *testing.T, f fixture) {
 	}
 }
 
-func testPutMeta(t *testing.T, f fixture) {
+func testPutMeta(f fixture) {
+	t := f.t
 	meta := map[string]string{
 		objectstore.MetaMode:    "640",
 		objectstore.MetaMTime:   "1234567890.000000001",
@@ -53,13 +55,15 @@ func testPutMeta(t *testing.T, f fixture) {
 	}
 }
 
-func testPutShortSource(t *testing.T, f fixture) {
+func testPutShortSource(f fixture) {
+	t := f.t
 	_, err := f.Put(t.Context(), f.at("f"), strings.NewReader("123"), 5, objectstore.PutOptions{})
 	wantErr(t, "Put of 5 bytes of 3", err, io.ErrUnexpectedEOF)
 	f.missing(t, "f")
 }
 
-func testPutIfNoneMatch(t *testing.T, f fixture) {
+func testPutIfNoneMatch(f fixture) {
+	t := f.t
 	cond := objectstore.Cond{IfNoneMatch: true}
 	if _, err := f.putCond(t, "f", []byte("1"), cond); err != nil {
 		t.Fatal(err)
@@ -69,7 +73,8 @@ func testPutIfNoneMatch(t *testing.T, f fixture) {
 	f.want(t, "f", []byte("1"))
 }
 
-func testPutIfMatch(t *testing.T, f fixture) {
+func testPutIfMatch(f fixture) {
+	t := f.t
 	v1 := f.put(t, "f", []byte("1"))
 	v2, err := f.putCond(t, "f", []byte("2"), objectstore.Cond{IfMatch: v1.Match})
 	if err != nil {
@@ -80,7 +85,7 @@ func testPutIfMatch(t *testing.T, f fixture) {
 	_, err = f.putCond(t, "f", []byte("3"), objectstore.Cond{IfMatch: v1.ETag})
 	wantErr(t, "Put on the old ETag", err, objectstore.ErrChanged)
 	f.want(t, "f", []byte("2"))
-	if _, err := f.putCond(t, "f", []byte("4"), objectstore.Cond{IfMatch: v2.ETag}); err != nil {
+	if _, err = f.putCond(t, "f", []byte("4"), objectstore.Cond{IfMatch: v2.ETag}); err != nil {
 		t.Errorf("Put on the ETag: %v", err)
 	}
 	for _, key := range []string{"no", "no/no"} {
@@ -92,12 +97,12 @@ func testPutIfMatch(t *testing.T, f fixture) {
 
 // whole polls key until done is closed, and fails the test when it sees
 // anything but nothing or one byte size times.
-func whole(t *testing.T, f fixture, key string, size int, done <-chan struct{}) (seen int) {
+func whole(t *testing.T, f fixture, key string, size int, done <-chan struct{}) {
 	t.Helper()
 	for {
 		select {
 		case <-done:
-			return seen
+			return
 		default:
 		}
 		o, err := f.Stat(t.Context(), f.at(key))
@@ -106,7 +111,7 @@ func whole(t *testing.T, f fixture, key string, size int, done <-chan struct{}) 
 		}
 		if err != nil {
 			t.Error(err)
-			return seen
+			return
 		}
 		b, err := readRange(t.Context(), f, o, 0, o.Size)
 		if errors.Is(err, objectstore.ErrChanged) || errors.Is(err, objectstore.ErrNotExist) {
@@ -114,13 +119,13 @@ func whole(t *testing.T, f fixture, key string, size int, done <-chan struct{}) 
 		}
 		if err != nil || len(b) != size || bytes.Count(b, b[:1]) != size {
 			t.Errorf("%s: %d bytes of %d, mixed or cut: %v", key, len(b), size, err)
-			return seen
+			return
 		}
-		seen++
 	}
 }
 
-func testPutWhole(t *testing.T, f fixture) {
+func testPutWhole(f fixture) {
+	t := f.t
 	const size = 300_000
 	done := make(chan struct{})
 	var wg sync.WaitGroup
@@ -133,7 +138,8 @@ func testPutWhole(t *testing.T, f fixture) {
 }
 
 // testCreate20: of 20 writers that create one name, one wins.
-func testCreate20(t *testing.T, f fixture) {
+func testCreate20(f fixture) {
+	t := f.t
 	var wins atomic.Int32
 	var wg sync.WaitGroup
 	for i := range 20 {
@@ -152,7 +158,7 @@ func testCreate20(t *testing.T, f fixture) {
 	}
 }
 
-func testReadModifyWrite(t *testing.T, f fixture) { Increment(t, f.dir, f.Store, f.Store) }
+func testReadModifyWrite(f fixture) { Increment(f.t, f.dir, f.Store, f.Store) }
 
 // Increment has each of the stores, all over the same directory, count one
 // object up at the same moment, and fails if an update is lost.
@@ -166,7 +172,11 @@ func Increment(t *testing.T, dir objectstore.Location, stores ...objectstore.Sto
 	var wg sync.WaitGroup
 	for _, s := range stores {
 		wg.Go(func() {
-			for done := 0; done < each; {
+			for done, tries := 0, 0; done < each; tries++ {
+				if tries == 1000*each {
+					t.Errorf("%d of %d updates in %d tries", done, each, tries)
+					return
+				}
 				switch err := increment(t, s, counter); {
 				case err == nil:
 					done++
@@ -217,7 +227,8 @@ func number(t *testing.T, s objectstore.Store, loc objectstore.Location) (int, e
 	return strconv.Atoi(string(b))
 }
 
-func testCopy(t *testing.T, f fixture) {
+func testCopy(f fixture) {
+	t := f.t
 	meta := map[string]string{
 		objectstore.MetaMode: "600", objectstore.MetaMTime: "1234567890", objectstore.MetaWriteID: writeID,
 	}
@@ -249,7 +260,8 @@ func testCopy(t *testing.T, f fixture) {
 	}
 }
 
-func testCopyConditions(t *testing.T, f fixture) {
+func testCopyConditions(f fixture) {
+	t := f.t
 	v1 := f.put(t, "f", []byte("1"))
 	g := f.put(t, "g", []byte("g"))
 	_, err := f.Copy(t.Context(), f.at("g"), v1, objectstore.PutOptions{Cond: objectstore.Cond{IfNoneMatch: true}})
@@ -275,7 +287,8 @@ func remove(t *testing.T, f fixture, key string) {
 	}
 }
 
-func testDelete(t *testing.T, f fixture) {
+func testDelete(f fixture) {
+	t := f.t
 	var locs []objectstore.Location
 	for _, key := range []string{"a/1", "a/2", "b/1", "a/3", "c"} {
 		f.put(t, key, nil)
@@ -300,13 +313,17 @@ func testDelete(t *testing.T, f fixture) {
 		}
 	}
 	f.want(t, "a/keep", []byte("k"))
-	for range f.Delete(t.Context(), []objectstore.Location{f.at("a/keep"), f.at("x")}) {
+	for _, err := range f.Delete(t.Context(), []objectstore.Location{f.at("a/keep"), f.at("x")}) {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	f.missing(t, "a/keep")
 }
 
-func testOddNames(t *testing.T, f fixture) {
+func testOddNames(f fixture) {
+	t := f.t
 	names := []string{
 		"with space", "100%", "a%20b", "~", "#", "?", "'single' \"double\"", "é", "e\u0301", "🦆", "*", "new\nline",
 		"k=S%C3%A3o", "-rf", ".hidden", "_SUCCESS", "a..b", "...", "back\\slash", "tab\t", "+", "&", ";", "{a}",
