@@ -65,7 +65,7 @@ func (p *program) check(ctx context.Context, resolved settings.Resolved, args []
 	if len(args) == 1 {
 		p.checkSource(ctx, r, args[0], report)
 	}
-	report(p.checkState(r))
+	report(p.checkState(r)) //nolint:contextcheck // opening a staging directory waits for nothing
 	if failed > 0 {
 		return fmt.Errorf("%d of these do not work", failed)
 	}
@@ -129,7 +129,7 @@ func (p *program) checkSource(ctx context.Context, r *request, source string, re
 	report(checkAttributes(r.source))
 	log := newLogger(p.stderr, settings.Values{LogLevel: 12}) // the findings tell
 	view := newView(r, store, roots, log)
-	defer view.Close()
+	defer view.Close() //nolint:errcheck // nothing was written
 	good, err := checkCatalog(ctx, view, report)
 	report(fromError("catalog", fmt.Sprintf("%d tables can be read", good), err))
 }
@@ -209,7 +209,7 @@ func (p *program) checkState(r *request) finding {
 		return fromError(what, "", err)
 	}
 	made := !exists(dir)
-	if err := makeStateDir(dir); err != nil {
+	if err = makeStateDir(dir); err != nil {
 		return fromError(what, "", err)
 	}
 	scratch := filepath.Join(dir, fmt.Sprintf("check-%d", os.Getpid()))

@@ -98,33 +98,39 @@ func makeDemo(dir string) error {
 		return fmt.Errorf("demo directory %q: not empty (it has %q), and not made by demo; name a new one: lakefs-mount demo DIR", dir, names[0])
 	}
 	lake := filepath.Join(dir, "lake")
-	if _, mounted, err := mountedAt(lake); err != nil || mounted {
-		return err
+	if _, mounted, mountErr := mountedAt(lake); mountErr != nil || mounted {
+		return mountErr
 	}
-	if err := os.MkdirAll(lake, 0o755); err != nil {
+	if err = writeDemo(dir); err != nil {
+		return fmt.Errorf("demo warehouse: %w", err)
+	}
+	if err = os.MkdirAll(lake, 0o755); err != nil {
 		return fmt.Errorf("demo mount point: %w", err)
 	}
+	return nil
+}
+
+// writeDemo makes the mark and, if there is none, the warehouse: aside, then
+// renamed, so that one that was interrupted is made anew.
+func writeDemo(dir string) error {
 	root := filepath.Join(dir, "warehouse")
 	if exists(root) {
 		return nil
 	}
-	// Made aside and renamed: a demo that was interrupted is made anew.
-	if err := os.WriteFile(filepath.Join(dir, demoMark), []byte("Made by lakefs-mount demo. Unmount lake before you remove this.\n"), 0o644); err != nil {
-		return fmt.Errorf("demo directory: %w", err)
-	}
-	fresh := root + ".new"
-	if err := os.MkdirAll(fresh, 0o755); err != nil {
-		return fmt.Errorf("demo warehouse: %w", err)
+	const note = "Made by lakefs-mount demo. Unmount lake before you remove this.\n"
+	if err := os.WriteFile(filepath.Join(dir, demoMark), []byte(note), 0o644); err != nil {
+		return err
 	}
 	tables, err := demoTables()
 	if err != nil {
 		return err
 	}
-	if err := warehouse.Write(fresh, tables...); err != nil {
-		return fmt.Errorf("demo warehouse: %w", err)
+	fresh := root + ".new"
+	if err = os.MkdirAll(fresh, 0o755); err != nil {
+		return err
 	}
-	if err := os.Rename(fresh, root); err != nil {
-		return fmt.Errorf("demo warehouse: %w", err)
+	if err = warehouse.Write(fresh, tables...); err != nil {
+		return err
 	}
-	return nil
+	return os.Rename(fresh, root)
 }

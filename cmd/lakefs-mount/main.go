@@ -54,9 +54,9 @@ var errReported = errors.New("reported")
 
 // run is main with an exit code.
 func (p *program) run(ctx context.Context) int {
-	cmd := p.rootCommand()
+	cmd := p.rootCommand() //nolint:contextcheck // ExecuteContext below hands it over
 	if strings.HasPrefix(p.name, "mount.") {
-		cmd = p.mountHelperCommand()
+		cmd = p.mountHelperCommand() //nolint:contextcheck // as above
 	}
 	cmd.SetArgs(p.args)
 	cmd.SetOut(p.stdout)

@@ -20,7 +20,7 @@ func mountPoint(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if resolved, err := filepath.EvalSymlinks(abs); err == nil {
+	if resolved, statErr := filepath.EvalSymlinks(abs); statErr == nil {
 		return resolved, nil
 	}
 	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))

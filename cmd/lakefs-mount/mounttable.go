@@ -42,8 +42,10 @@ func parseMountTable(raw string) []tableEntry {
 			continue
 		}
 		_, minor, _ := strings.Cut(f[2], ":")
-		table = append(table, tableEntry{device: minor, path: unescapeMount(f[4]), fsType: r[0], source: unescapeMount(r[1]),
-			ro: slices.Contains(strings.Split(f[5], ","), "ro") || len(r) > 2 && slices.Contains(strings.Split(r[2], ","), "ro")})
+		table = append(table, tableEntry{
+			device: minor, path: unescapeMount(f[4]), fsType: r[0], source: unescapeMount(r[1]),
+			ro: slices.Contains(strings.Split(f[5], ","), "ro") || len(r) > 2 && slices.Contains(strings.Split(r[2], ","), "ro"),
+		})
 	}
 	return table
 }

@@ -105,7 +105,7 @@ func (p *program) openStaged(ctx context.Context, args []string, given settings.
 	if err != nil {
 		return nil, err
 	}
-	return p.keptWrites(&request{source: source, mountpoint: mountpoint, settings: resolved})
+	return p.keptWrites(&request{source: source, mountpoint: mountpoint, settings: resolved}) //nolint:contextcheck // opening a staging directory waits for nothing
 }
 
 func (p *program) recover(ctx context.Context, writes stagedWrites, o recoverOptions) error {

@@ -137,7 +137,7 @@ func openArea(ctx context.Context, dir string, o staging.Options) (*staging.Area
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		area, err := staging.Open(dir, o)
+		area, err := staging.Open(dir, o) //nolint:contextcheck // it waits for nothing
 		if !errors.Is(err, staging.ErrInUse) {
 			return area, err
 		}

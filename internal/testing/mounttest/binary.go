@@ -21,20 +21,20 @@ var built struct { //nolint:gochecknoglobals // one build serves every test of t
 
 // Binary builds the program under test once a process, with -race when the
 // test is, and returns its path.
-func Binary(t testing.TB) string {
-	t.Helper()
+func Binary(tb testing.TB) string {
+	tb.Helper()
 	built.once.Do(func() { built.path, built.err = build() })
 	if built.err != nil {
-		t.Fatal(built.err)
+		tb.Fatal(built.err)
 	}
 	return built.path
 }
 
 // ModuleRoot is the directory of the project's go.mod.
-func ModuleRoot(t testing.TB) string {
-	t.Helper()
+func ModuleRoot(tb testing.TB) string {
+	tb.Helper()
 	root, err := moduleRoot()
-	must(t, err)
+	must(tb, err)
 	return root
 }
 

@@ -80,15 +80,15 @@ func Detach(path string) {
 
 // requireFUSE skips the test where uid (0: the test's own) can not mount, or
 // fails it when MOUNTTEST_REQUIRED is set and the uid is the test's own.
-func requireFUSE(t testing.TB, uid uint32) {
-	t.Helper()
+func requireFUSE(tb testing.TB, uid uint32) {
+	tb.Helper()
 	err := fuseUsable(uid)
 	switch {
 	case err == nil:
 	case os.Getenv("MOUNTTEST_REQUIRED") != "" && uid == 0:
-		t.Fatalf("no mount is possible here: %v", err)
+		tb.Fatalf("no mount is possible here: %v", err)
 	default:
-		t.Skipf("no mount is possible here: %v", err)
+		tb.Skipf("no mount is possible here: %v", err)
 	}
 }
 
@@ -123,14 +123,14 @@ func othersMayMount() error {
 }
 
 // countMount adds the test to the file that MOUNTTEST_COUNT names.
-func countMount(t testing.TB) {
-	t.Helper()
+func countMount(tb testing.TB) {
+	tb.Helper()
 	name := os.Getenv("MOUNTTEST_COUNT")
 	if name == "" {
 		return
 	}
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	must(t, err)
-	_, err = fmt.Fprintf(f, "%s %s\n", filepath.Base(os.Args[0]), t.Name())
-	must(t, errors.Join(err, f.Close()))
+	must(tb, err)
+	_, err = fmt.Fprintf(f, "%s %s\n", filepath.Base(os.Args[0]), tb.Name())
+	must(tb, errors.Join(err, f.Close()))
 }

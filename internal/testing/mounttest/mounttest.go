@@ -68,30 +68,30 @@ type Lake struct {
 }
 
 // New makes a lake without mounting it.
-func New(t testing.TB, o Options) *Lake {
-	t.Helper()
-	requireFUSE(t, o.User)
-	Binary(t) // its build is not part of the lake's life
+func New(tb testing.TB, o Options) *Lake {
+	tb.Helper()
+	requireFUSE(tb, o.User)
+	Binary(tb) // its build is not part of the lake's life
 	if o.Timeout == 0 {
 		o.Timeout = time.Minute
 	}
-	dir := t.TempDir()
-	l := &Lake{t: t, o: o, Source: o.Source, Root: filepath.Join(dir, "lake"), State: filepath.Join(dir, "state"), deadline: time.Now().Add(o.Timeout)}
-	must(t, os.Mkdir(l.Root, 0o755))
-	must(t, os.Mkdir(l.State, 0o700))
+	dir := tb.TempDir()
+	l := &Lake{t: tb, o: o, Source: o.Source, Root: filepath.Join(dir, "lake"), State: filepath.Join(dir, "state"), deadline: time.Now().Add(o.Timeout)}
+	must(tb, os.Mkdir(l.Root, 0o755))
+	must(tb, os.Mkdir(l.State, 0o700))
 	if l.Source == "" {
 		l.Source = filepath.Join(dir, "warehouse")
-		must(t, os.Mkdir(l.Source, 0o755))
+		must(tb, os.Mkdir(l.Source, 0o755))
 	}
-	must(t, warehouse.Write(l.Source, o.Tables...))
+	must(tb, warehouse.Write(l.Source, o.Tables...))
 	for name, content := range o.Files {
-		must(t, warehouse.WriteFile(l.Source, name, content))
+		must(tb, warehouse.WriteFile(l.Source, name, content))
 	}
 	if o.User != 0 {
 		l.give(dir)
 	}
 	watchdog := time.AfterFunc(o.Timeout, l.expire)
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		l.cleanup()
 		watchdog.Stop()
 	})
@@ -99,9 +99,9 @@ func New(t testing.TB, o Options) *Lake {
 }
 
 // Mount makes a lake and mounts it.
-func Mount(t testing.TB, o Options) *Lake {
-	t.Helper()
-	l := New(t, o)
+func Mount(tb testing.TB, o Options) *Lake {
+	tb.Helper()
+	l := New(tb, o)
 	l.Start()
 	return l
 }
@@ -147,21 +147,21 @@ type row struct {
 }
 
 // Parquet is a whole Parquet file of n rows.
-func Parquet(t testing.TB, n int) string {
-	t.Helper()
+func Parquet(tb testing.TB, n int) string {
+	tb.Helper()
 	rows := make([]row, n)
 	for i := range rows {
 		rows[i] = row{ID: int64(i), Name: "name"}
 	}
 	file, err := warehouse.Parquet(rows)
-	must(t, err)
+	must(tb, err)
 	return file
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
+func must(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
