@@ -233,7 +233,10 @@ func TestStatusCountsUnpublishedFiles(t *testing.T) {
 func torn(t *testing.T, lake *mounttest.Lake) {
 	t.Helper()
 	lake.Sh(`bash -c 'exec 3>sales/notes/dt=2026-01-01/torn.csv; echo 9,nine >&3; kill -9 $$'`)
-	lake.Eventually("a torn file is staged", 5*time.Second, func() bool {
+	lake.Eventually("a torn file is staged", 10*time.Second, func() bool {
+		if _, err := os.Stat(lake.Data("sales/notes/dt=2026-01-01/torn.csv")); err == nil {
+			t.Fatal("the file of a killed writer was published")
+		}
 		return strings.Contains(lake.Run("recover", lake.Root).Out, "torn.csv")
 	})
 }

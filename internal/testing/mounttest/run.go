@@ -95,7 +95,7 @@ func (l *Lake) Do(what string, op func() error) error {
 			d.kill()
 		}
 	}
-	_ = <-done // it ends with the connection
+	<-done //nolint:errcheck // it ends with the connection, by an error
 	l.t.Errorf("%s hung\n%s", what, stacks)
 	return fmt.Errorf("%s hung", what)
 }
