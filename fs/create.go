@@ -46,7 +46,7 @@ func (d *dirNode) Create(ctx context.Context, base string, flags, mode uint32, o
 	if err != nil {
 		return nil, nil, 0, d.fs.fail("create", path, err)
 	}
-	h, ok := s.open(ctx, flags)
+	h, ok := s.open(ctx, flags, true)
 	if !ok {
 		return nil, nil, 0, toErrno(errSuperseded)
 	}
@@ -63,6 +63,9 @@ func (f *FS) vacant(ctx context.Context, path string, tid uint32, exclusive bool
 	}
 	if _, base := parent(path); base == controlName {
 		return catalogview.Target{}, errControl
+	}
+	if entryPath(path) {
+		return catalogview.Target{}, errEntryWrite
 	}
 	if s, _, _ := f.names.stagedAt(path, tid); s != nil {
 		return catalogview.Target{}, taken

@@ -81,6 +81,12 @@ func (e *entryNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, ui
 	return &contentHandle{data: data}, fuse.FOPEN_KEEP_CACHE, 0
 }
 
+// entryPath reports whether a catalog entry would be at path: NAME.json in the
+// root or in a database. Writing one is for --catalog-writes, which is not yet.
+func entryPath(path string) bool {
+	return strings.Count(path, "/") < 2 && strings.HasSuffix(path, ".json")
+}
+
 // entryTurn is the version of an entry that a thread's OPEN met in place of its
 // node's. Its next LOOKUP and OPEN are given it.
 type entryTurn struct {

@@ -55,6 +55,9 @@ func (m *move) run(ctx context.Context) error {
 	if m.fs.ReadOnly {
 		return errReadOnly
 	}
+	if entryPath(m.to) {
+		return errEntryWrite
+	}
 	s, _, _ := m.fs.names.stagedAt(m.from, 0)
 	if s != nil {
 		return m.staged(ctx, s)
