@@ -102,7 +102,7 @@ func TestANewTableIsSeenAfterTheNegativeTTL(t *testing.T) {
 	*now = now.Add(time.Second)
 	lookup(t, l.view, "db/t")
 
-	if err := os.RemoveAll(filepath.Join(l.root, "db/t")); err != nil {
+	if err = os.RemoveAll(filepath.Join(l.root, "db/t")); err != nil {
 		t.Fatal(err)
 	}
 	*now = now.Add(5 * time.Second)
@@ -128,6 +128,22 @@ func TestADeadStoreServesStaleEntriesAndNeverAbsence(t *testing.T) {
 	l.store.setFail(nil)
 	*now = now.Add(time.Second)
 	wantLs(t, l.view, "db", "t/", "t.json")
+}
+
+func TestAManifestReplacedBetweenStatAndReadIsReadAgain(t *testing.T) {
+	l := newLake(t, nil)
+	l.table("db/t", "data/first", nil, nil)
+	replaced := false
+	l.store.setFail(func(op string, _ objectstore.Location) error {
+		if op == "read" && !replaced {
+			replaced = true
+			l.table("db/t", "data/the_second", nil, nil)
+		}
+		return nil
+	})
+	if got := lookup(t, l.view, "db/t").Table.Location; got != "data/the_second" {
+		t.Errorf("got %q", got)
+	}
 }
 
 func TestASlowTableHoldsUpNoOther(t *testing.T) {

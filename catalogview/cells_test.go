@@ -40,15 +40,18 @@ func wantCell(t *testing.T, c *cells[int], l *loader, want int, wantErr error) {
 	}
 }
 
+// pass lets a bubble's time pass.
+func pass(d time.Duration) { <-time.After(d) }
+
 func TestACellIsFreshForItsTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCells[int](Options{}.orDefault())
 		defer c.close()
 		l := new(loader)
 		wantCell(t, c, l, 1, nil)
-		time.Sleep(4999 * time.Millisecond)
+		pass(4999 * time.Millisecond)
 		wantCell(t, c, l, 1, nil)
-		time.Sleep(2 * time.Millisecond)
+		pass(2 * time.Millisecond)
 		wantCell(t, c, l, 2, nil)
 	})
 }
@@ -60,9 +63,9 @@ func TestAbsenceIsFreshForTheNegativeTTL(t *testing.T) {
 		l := &loader{err: objectstore.ErrNotExist}
 		wantCell(t, c, l, 0, objectstore.ErrNotExist)
 		l.err = nil
-		time.Sleep(999 * time.Millisecond)
+		pass(999 * time.Millisecond)
 		wantCell(t, c, l, 0, objectstore.ErrNotExist)
-		time.Sleep(2 * time.Millisecond)
+		pass(2 * time.Millisecond)
 		wantCell(t, c, l, 2, nil)
 	})
 }
@@ -90,16 +93,16 @@ func TestAStaleValueServesWhileTheStoreFails(t *testing.T) {
 		l := new(loader)
 		wantCell(t, c, l, 1, nil)
 		l.err = objectstore.ErrUnavailable
-		time.Sleep(6 * time.Second)
+		pass(6 * time.Second)
 		for range 10 {
 			wantCell(t, c, l, 1, nil)
 		}
 		if got := l.loads.Load(); got != 2 {
 			t.Errorf("%d loads, want 2: a failed one is not repeated at once", got)
 		}
-		time.Sleep(43 * time.Second) // 49 s
+		pass(43 * time.Second) // 49 s
 		wantCell(t, c, l, 1, nil)
-		time.Sleep(2 * time.Second) // over ten TTLs
+		pass(2 * time.Second) // over ten TTLs
 		wantCell(t, c, l, 0, objectstore.ErrUnavailable)
 		l.err = nil
 		wantCell(t, c, l, int(l.loads.Load())+1, nil)
@@ -114,7 +117,7 @@ func TestACertainAnswerReplacesAStaleValue(t *testing.T) {
 			l := new(loader)
 			wantCell(t, c, l, 1, nil)
 			l.err = certain
-			time.Sleep(6 * time.Second)
+			pass(6 * time.Second)
 			wantCell(t, c, l, 0, certain)
 		})
 	}
@@ -126,7 +129,7 @@ func TestAStaleValueServesWhileTheStoreIsSlow(t *testing.T) {
 		defer c.close()
 		l := new(loader)
 		wantCell(t, c, l, 1, nil)
-		time.Sleep(6 * time.Second)
+		pass(6 * time.Second)
 		l.wait = make(chan struct{})
 		start := time.Now()
 		wantCell(t, c, l, 1, nil)

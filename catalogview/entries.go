@@ -198,10 +198,10 @@ func (v *View) tableJSON(ctx context.Context, db, name string) ([]byte, Node, er
 	if err != nil {
 		return nil, Node{}, err
 	}
-	e, err := v.judge(ctx, t, raw)
-	if err != nil {
-		return raw.Bytes, entryNode(key, raw, t), nil // the entry is there, whatever its location
+	// The entry is there, whatever can be told of its location.
+	if e, failed := v.judge(ctx, t, raw); failed == nil {
+		v.tables.keep(key, cell[*entry]{value: e, at: at}, generation)
+		t = e.table
 	}
-	v.tables.keep(key, cell[*entry]{value: e, at: at}, generation)
-	return raw.Bytes, entryNode(key, raw, e.table), nil
+	return raw.Bytes, entryNode(key, raw, t), nil
 }

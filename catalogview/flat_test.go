@@ -71,8 +71,8 @@ func flatView(t *testing.T, keys ...string) (*View, *flatStore) {
 	t.Helper()
 	f := &flatStore{keys: map[string]string{"db/t/_sqe/table.json": manifestOf("db/t", "data", []string{"day:int"}, nil)}}
 	for _, k := range keys {
-		k, content, _ := strings.Cut(k, "|")
-		f.keys["data/"+k] = content
+		key, content, _ := strings.Cut(k, "|")
+		f.keys["data/"+key] = content
 	}
 	o := Options{TTL: -1, NegativeTTL: -1, Roots: []string{"/wh"}, EvalSymlinks: func(p string) (string, error) { return p, nil }}
 	v := NewView(NewManifests(f, objectstore.Location{Bucket: "/wh"}, o), f, o)
@@ -98,7 +98,7 @@ func TestCase58ADirectoryWinsOverAnObject(t *testing.T) {
 		t.Errorf("Status: %+v, %v", s, err)
 	}
 	for _, keys := range [][]string{{"out|", "out/x|1"}, {"out|1", "out/|"}, {"out/|"}, {"out/|", "out/x|1"}} {
-		v, _ := flatView(t, keys...)
+		v, _ = flatView(t, keys...)
 		wantLs(t, v, "db/t", "out/")
 	}
 	v, _ = flatView(t, "out|1", "\xff\xff|2", "a|3", "a-|4", "a--|5")

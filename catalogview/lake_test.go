@@ -38,7 +38,7 @@ func newLake(t *testing.T, change func(*Options)) *lake {
 	}
 	l := &lake{t: t, root: filepath.Join(tmp, "wh"), extra: filepath.Join(tmp, "extra"), log: new(bytes.Buffer)}
 	for _, d := range []string{l.root, l.extra, filepath.Join(tmp, "wh2")} {
-		if err := os.Mkdir(d, 0o755); err != nil {
+		if err = os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -37,7 +37,7 @@ func (r resolver) resolve(location string) (place, *refusal) {
 	if ref != nil {
 		return place{}, ref
 	}
-	real, err := r.realPath(p)
+	target, err := r.realPath(p)
 	if err != nil {
 		class := table.ClassBroken // a loop of links, a file on the way
 		if errors.Is(err, objectstore.ErrPermission) {
@@ -52,14 +52,14 @@ func (r resolver) resolve(location string) (place, *refusal) {
 		if err != nil {
 			continue
 		}
-		rest, ok := under(real, realRoot)
+		rest, ok := under(target, realRoot)
 		if !ok || best.Bucket != "" && len(realRoot) <= len(bestRoot) {
 			continue
 		}
 		if rest != "" {
 			rest += "/"
 		}
-		best, bestRoot = place{objectstore.Location{Bucket: root, Key: rest}, real}, realRoot
+		best, bestRoot = place{objectstore.Location{Bucket: root, Key: rest}, target}, realRoot
 	}
 	if best.Bucket == "" {
 		return place{}, &refusal{table.ClassDenied, fmt.Sprintf(
@@ -131,9 +131,9 @@ func filePath(rest string) (string, bool) {
 func (r resolver) realPath(p string) (string, error) {
 	rest := ""
 	for {
-		real, err := r.eval(p)
+		target, err := r.eval(p)
 		if err == nil {
-			return path.Join(real, rest), nil
+			return path.Join(target, rest), nil
 		}
 		if !errors.Is(err, objectstore.ErrNotExist) || p == "/" {
 			return "", err

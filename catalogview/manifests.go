@@ -113,11 +113,11 @@ func (m *Manifests) database(name string, mod time.Time) Database {
 	var entry struct {
 		Database struct {
 			Name        string
-			LocationUri string //nolint:revive // Glue's spelling
+			LocationURI string `json:"LocationUri"`
 		}
 	}
 	entry.Database.Name = name
-	entry.Database.LocationUri = "file://" + strings.TrimSuffix(m.root.Bucket, "/") + "/" + m.root.Key + name
+	entry.Database.LocationURI = "file://" + strings.TrimSuffix(m.root.Bucket, "/") + "/" + m.root.Key + name
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -13,6 +13,7 @@ import (
 
 func TestManifestsAreASource(t *testing.T) {
 	sourcetest.Run(t, func(t *testing.T) sourcetest.Harness {
+		t.Helper()
 		root := t.TempDir()
 		folder, err := objectstore.NewFolder(root)
 		if err != nil {

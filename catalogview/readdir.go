@@ -265,7 +265,7 @@ func (l *lister) marked(ctx context.Context) error {
 		base := m.Key[strings.LastIndexByte(m.Key, '/')+1:]
 		name := strings.TrimSuffix(base, markerSuffix)
 		_, there := l.dirs[maphash.String(l.seed, name)]
-		if there || badName(name) || name == controlName || l.v.unlisted(l.b, name) {
+		if there || badName(name) || l.v.unlisted(l.b, name) {
 			continue
 		}
 		n, err := l.v.lookupBelow(ctx, l.child(name))

@@ -291,6 +291,16 @@ func TestCase51HiddenNames(t *testing.T) {
 	}
 }
 
+func TestAPartitionThatLooksLikeAStagingTreeIsListed(t *testing.T) {
+	l := newLake(t, nil)
+	l.table("db/t", "data/t", []string{"__magic:int"}, nil)
+	l.write("data/t/__magic=1/f", "x")
+	l.write("data/t/__magic_job/f", "x")
+	l.write("data/t/__magic=1/__magic=2/f", "x")
+	wantLs(t, l.view, "db/t", "__magic=1/")
+	wantLs(t, l.view, "db/t/__magic=1", "f")
+}
+
 func TestFolderMarkers(t *testing.T) {
 	l := newLake(t, nil)
 	l.table("db/t", "data/t", nil, nil)

@@ -98,7 +98,7 @@ func TestEdge6EqualIntegersUnderAnotherSpelling(t *testing.T) {
 	if !errors.Is(err, ErrEqual) || !strings.Contains(err.Error(), "d=7") {
 		t.Errorf("Hive table, d=07 beside d=7: got %v, want ErrEqual that names d=7", err)
 	}
-	if err := tab.CheckNew("d=07", 0, slices.Values([]string{"d=8"})); err != nil {
+	if err = tab.CheckNew("d=07", 0, slices.Values([]string{"d=8"})); err != nil {
 		t.Errorf("Hive table, d=07 alone: %v", err)
 	}
 	ft := formatTable("d", "int")

@@ -71,11 +71,11 @@ func readManifest(raw []byte, l Limits) (*entry, error) {
 		return nil, err
 	}
 	root := node{v: tree}
-	if err := checkVersion(root); err != nil {
+	if err = checkVersion(root); err != nil {
 		return nil, err
 	}
 	e := &entry{Table: &Table{}}
-	if err := e.readTop(root, l); err != nil {
+	if err = e.readTop(root, l); err != nil {
 		return nil, err
 	}
 	sd, err := root.child("storage_descriptor")

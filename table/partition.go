@@ -71,7 +71,7 @@ func (t *Table) CheckNew(name string, level int, existing iter.Seq[string]) erro
 	if t.metadata(name, level) {
 		return fmt.Errorf("%q: %w", name, ErrMetadata)
 	}
-	if level >= len(t.Keys) || StagingTree(name) {
+	if level >= len(t.Keys) {
 		return nil
 	}
 	if t.HiddenAt(name, level) {
@@ -93,7 +93,7 @@ func plainName(name string) error {
 
 // checkHidden: rule 20, a hidden value-only name would never be read back.
 func (t *Table) checkHidden(name string) error {
-	if !t.PathOnlyValue {
+	if !t.PathOnlyValue || StagingTree(name) {
 		return nil
 	}
 	return fmt.Errorf("%q: a value-only partition must not begin with %q: %w", name, name[:1], ErrName)

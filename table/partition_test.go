@@ -21,14 +21,31 @@ func TestRule45TypedValues(t *testing.T) {
 		typ, value string
 		ok         bool
 	}{
-		{"int", "7", true}, {"int", "-7", true}, {"int", "07", true}, {"int", "7.0", false}, {"int", "x", false},
-		{"int", "", false}, {"int", "2147483648", false}, {"integer", "2147483647", true}, {"tinyint", "128", false},
-		{"smallint", "32768", false}, {"bigint", "9223372036854775807", true}, {"bigint", "9223372036854775808", false},
+		{"int", "7", true},
+		{"int", "-7", true},
+		{"int", "07", true},
+		{"int", "7.0", false},
+		{"int", "x", false},
+		{"int", "", false},
+		{"int", "2147483648", false},
+		{"integer", "2147483647", true},
+		{"tinyint", "128", false},
+		{"smallint", "32768", false},
+		{"bigint", "9223372036854775807", true},
+		{"bigint", "9223372036854775808", false},
 		{"BIGINT", " 1", false},
-		{"date", "2026-01-31", true}, {"date", "2026-1-31", true}, {"date", "2026-02-30", false}, {"date", "20260131", false},
-		{"string", "", true}, {"varchar(3)", "long text", true}, {"binary", "\x01", true},
-		{"double", "abc", true}, {"boolean", "maybe", true}, {"timestamp", "never", true}, // only integers and dates must parse
-		{"int", HiveNull, true}, {"date", HiveNull, true},
+		{"date", "2026-01-31", true},
+		{"date", "2026-1-31", true},
+		{"date", "2026-02-30", false},
+		{"date", "20260131", false},
+		{"string", "", true},
+		{"varchar(3)", "long text", true},
+		{"binary", "\x01", true},
+		{"double", "abc", true},
+		{"boolean", "maybe", true},
+		{"timestamp", "never", true}, // only integers and dates must parse
+		{"int", HiveNull, true},
+		{"date", HiveNull, true},
 	} {
 		got, err := hive("k", c.typ).Partition("k="+Escape(c.value), 0)
 		if c.ok && (err != nil || got != c.value) {
@@ -57,6 +74,9 @@ func TestRule46NullIsOneValue(t *testing.T) {
 	}
 	if err := tab.CheckNew("k=null", 0, slices.Values([]string{"k=" + HiveNull, "k=NULL"})); err != nil {
 		t.Errorf("the text null beside the null name: %v", err)
+	}
+	if err := tab.CheckNew("k="+HiveNull, 0, slices.Values([]string{"k="})); err != nil {
+		t.Errorf("the null name beside an empty value: %v", err)
 	}
 	if err := hive("k", "int").CheckNew("k="+HiveNull, 0, slices.Values([]string{"k=1"})); err != nil {
 		t.Errorf("null of an int key: %v", err)
@@ -133,6 +153,16 @@ func TestHiddenNamesAtPartitionLevels(t *testing.T) {
 	}
 	if err := tab.CheckNew("anything at all=", 1, nil); err != nil {
 		t.Errorf("below the last key: %v", err)
+	}
+}
+
+func TestAPartitionMayLookLikeAStagingTree(t *testing.T) {
+	tab := hive("__magic", "int")
+	if err := tab.CheckNew("__magic=x", 0, nil); !errors.Is(err, ErrName) {
+		t.Errorf("__magic=x: got %v, want ErrName", err)
+	}
+	if err := tab.CheckNew("__magic_job", 0, nil); err != nil {
+		t.Errorf("__magic_job: %v", err)
 	}
 }
 

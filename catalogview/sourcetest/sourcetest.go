@@ -34,23 +34,30 @@ type Harness struct {
 	Drop func(t *testing.T, database, name string)
 }
 
+// suite is one test over a catalog of its own.
+type suite struct {
+	t *testing.T
+	h Harness
+}
+
 // Run runs the suite; each test gets a catalog of its own from makeHarness.
 func Run(t *testing.T, makeHarness func(t *testing.T) Harness) {
+	t.Helper()
 	for _, test := range []struct {
 		name string
-		run  func(t *testing.T, h Harness)
+		run  func(suite)
 	}{
-		{"Empty", testEmpty},
-		{"Listings", testListings},
-		{"Entries", testEntries},
-		{"Absent", testAbsent},
-		{"BrokenFailsAlone", testBroken},
-		{"Changes", testChanges},
-		{"EarlyBreak", testEarlyBreak},
-		{"Cancelled", testCancelled},
-		{"Concurrent", testConcurrent},
+		{"Empty", suite.empty},
+		{"Listings", suite.listings},
+		{"Entries", suite.entries},
+		{"Absent", suite.absent},
+		{"BrokenFailsAlone", suite.broken},
+		{"Changes", suite.changes},
+		{"EarlyBreak", suite.earlyBreak},
+		{"Cancelled", suite.cancelled},
+		{"Concurrent", suite.concurrent},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, makeHarness(t)) })
+		t.Run(test.name, func(t *testing.T) { test.run(suite{t, makeHarness(t)}) })
 	}
 }
 
@@ -104,12 +111,14 @@ func same(t *testing.T, what string, got, want []string) {
 	}
 }
 
-func testEmpty(t *testing.T, h Harness) {
+func (s suite) empty() {
+	t, h := s.t, s.h
 	same(t, "Databases", databases(t, h.Source), nil)
 	same(t, "Tables of none", tables(t, h.Source, "nope"), nil)
 }
 
-func testListings(t *testing.T, h Harness) {
+func (s suite) listings() {
+	t, h := s.t, s.h
 	fill(t, h)
 	same(t, "Databases", databases(t, h.Source), []string{"empty", "sales", "sales_old"})
 	same(t, "Tables(sales)", tables(t, h.Source, "sales"), []string{"broken", "orders", "orders_old"})
@@ -117,7 +126,8 @@ func testListings(t *testing.T, h Harness) {
 	same(t, "Tables(empty)", tables(t, h.Source, "empty"), nil)
 }
 
-func testEntries(t *testing.T, h Harness) {
+func (s suite) entries() {
+	t, h := s.t, s.h
 	fill(t, h)
 	ctx := t.Context()
 	for d, err := range h.Source.Databases(ctx) {
@@ -133,17 +143,7 @@ func testEntries(t *testing.T, h Harness) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		raw, err := h.Source.Stat(ctx, "sales", info.Name)
-		if err != nil || raw.Bytes != nil || raw.ETag != info.Raw.ETag || raw.Size != info.Raw.Size {
-			t.Errorf("Stat(%s): got %+v, %v, listed %+v", info.Name, raw, err, info.Raw)
-		}
-		tab, full, err := h.Source.Table(ctx, "sales", info.Name)
-		if err != nil || full.ETag != raw.ETag || full.Size != raw.Size || int64(len(full.Bytes)) != raw.Size {
-			t.Errorf("Table(%s): entry %d bytes %+v, %v", info.Name, len(full.Bytes), full.ETag, err)
-		}
-		if tab.Database != "sales" || tab.Name != info.Name {
-			t.Errorf("Table(%s): is %s.%s", info.Name, tab.Database, tab.Name)
-		}
+		s.entry("sales", info)
 	}
 	tab, _, err := h.Source.Table(ctx, "sales", "orders")
 	if err != nil {
@@ -155,7 +155,24 @@ func testEntries(t *testing.T, h Harness) {
 	}
 }
 
-func testAbsent(t *testing.T, h Harness) {
+// entry checks that all methods tell the same of a table.
+func (s suite) entry(db string, info catalogview.TableInfo) {
+	ctx := s.t.Context()
+	raw, err := s.h.Source.Stat(ctx, db, info.Name)
+	if err != nil || raw.Bytes != nil || raw.ETag != info.Raw.ETag || raw.Size != info.Raw.Size {
+		s.t.Errorf("Stat(%s): got %+v, %v, listed %+v", info.Name, raw, err, info.Raw)
+	}
+	tab, full, err := s.h.Source.Table(ctx, db, info.Name)
+	if err != nil || full.ETag != raw.ETag || full.Size != raw.Size || int64(len(full.Bytes)) != raw.Size {
+		s.t.Errorf("Table(%s): entry %d bytes %+v, %v", info.Name, len(full.Bytes), full.ETag, err)
+	}
+	if tab.Database != db || tab.Name != info.Name {
+		s.t.Errorf("Table(%s): is %s.%s", info.Name, tab.Database, tab.Name)
+	}
+}
+
+func (s suite) absent() {
+	t, h := s.t, s.h
 	fill(t, h)
 	ctx := t.Context()
 	for _, name := range []string{"nope", "", ".", "..", "sales/orders", "sales\x00", "Sales", strings.Repeat("x", 300)} {
@@ -171,7 +188,8 @@ func testAbsent(t *testing.T, h Harness) {
 	}
 }
 
-func testBroken(t *testing.T, h Harness) {
+func (s suite) broken() {
+	t, h := s.t, s.h
 	fill(t, h)
 	tab, raw, err := h.Source.Table(t.Context(), "sales", "broken")
 	if err != nil {
@@ -182,7 +200,8 @@ func testBroken(t *testing.T, h Harness) {
 	}
 }
 
-func testChanges(t *testing.T, h Harness) {
+func (s suite) changes() {
+	t, h := s.t, s.h
 	fill(t, h)
 	ctx := t.Context()
 	before, err := h.Source.Stat(ctx, "sales", "orders")
@@ -201,14 +220,21 @@ func testChanges(t *testing.T, h Harness) {
 	same(t, "after Drop", tables(t, h.Source, "sales"), []string{"broken", "orders_old"})
 }
 
-func testEarlyBreak(t *testing.T, h Harness) {
+func (s suite) earlyBreak() {
+	t, h := s.t, s.h
 	fill(t, h)
 	n := 0
-	for range h.Source.Databases(t.Context()) {
+	for _, err := range h.Source.Databases(t.Context()) {
+		if err != nil {
+			t.Error(err)
+		}
 		n++
 		break
 	}
-	for range h.Source.Tables(t.Context(), "sales") {
+	for _, err := range h.Source.Tables(t.Context(), "sales") {
+		if err != nil {
+			t.Error(err)
+		}
 		n++
 		break
 	}
@@ -217,7 +243,8 @@ func testEarlyBreak(t *testing.T, h Harness) {
 	}
 }
 
-func testCancelled(t *testing.T, h Harness) {
+func (s suite) cancelled() {
+	t, h := s.t, s.h
 	fill(t, h)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -240,27 +267,15 @@ func testCancelled(t *testing.T, h Harness) {
 	}
 }
 
-func testConcurrent(t *testing.T, h Harness) {
-	fill(t, h)
+func (s suite) concurrent() {
+	fill(s.t, s.h)
 	var wg sync.WaitGroup
-	failures := make(chan error, 64)
+	failures := make(chan error, 8)
 	for range 8 {
 		wg.Go(func() {
 			for range 10 {
-				if _, _, err := h.Source.Table(t.Context(), "sales", "orders"); err != nil {
-					failures <- fmt.Errorf("Table: %w", err)
-					return
-				}
-				n := 0
-				for _, err := range h.Source.Tables(t.Context(), "sales") {
-					if err != nil {
-						failures <- fmt.Errorf("Tables: %w", err)
-						return
-					}
-					n++
-				}
-				if n != 3 {
-					failures <- fmt.Errorf("Tables: %d, want 3", n)
+				if err := s.round(); err != nil {
+					failures <- err
 					return
 				}
 			}
@@ -269,6 +284,25 @@ func testConcurrent(t *testing.T, h Harness) {
 	wg.Wait()
 	close(failures)
 	for err := range failures {
-		t.Error(err)
+		s.t.Error(err)
 	}
+}
+
+// round reads a table and lists its database.
+func (s suite) round() error {
+	ctx := s.t.Context()
+	if _, _, err := s.h.Source.Table(ctx, "sales", "orders"); err != nil {
+		return fmt.Errorf("get a table: %w", err)
+	}
+	n := 0
+	for _, err := range s.h.Source.Tables(ctx, "sales") {
+		if err != nil {
+			return fmt.Errorf("list tables: %w", err)
+		}
+		n++
+	}
+	if n != 3 {
+		return fmt.Errorf("%d tables listed, want 3", n)
+	}
+	return nil
 }
