@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -75,11 +76,26 @@ func (a *Area) removeUnborn(dir string) bool {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || !info.Mode().IsRegular() || isDataName(e.Name()) && info.Size() > 0 {
+		if err != nil || !info.Mode().IsRegular() || isDataName(e.Name()) && hasBytes(filepath.Join(dir, e.Name()), info.Size()) {
 			return false
 		}
 	}
 	return os.RemoveAll(dir) == nil
+}
+
+// hasBytes tells whether a spool of that size is more than a hole, which is
+// what one over an older object begins as.
+func hasBytes(path string, size int64) bool {
+	if size == 0 {
+		return false
+	}
+	f, err := openPrivate(path, os.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return true
+	}
+	defer func() { _ = f.Close() }() // only read
+	_, err = f.Seek(0, unix.SEEK_DATA)
+	return !errors.Is(seekError(path, err), io.EOF)
 }
 
 // loadDamaged keeps the bytes of a write whose record, or overlay, cannot be
