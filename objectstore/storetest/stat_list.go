@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -153,12 +154,19 @@ func testListStops(f fixture) {
 // testListMany needs more than one page, or buffer, of any store.
 func testListMany(f fixture) {
 	t := f.t
-	const n = 1100
-	var want []string
-	for i := range n {
-		key := fmt.Sprintf("d/%s%05d", strings.Repeat("x", 60), i)
-		f.put(t, key, nil)
-		want = append(want, key)
+	const n, writers = 1100, 20
+	want := make([]string, n)
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for i := w; i < n; i += writers {
+				want[i] = fmt.Sprintf("d/%s%05d", strings.Repeat("x", 60), i)
+				if _, err := f.putCond(t, want[i], nil, objectstore.Cond{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
 	}
+	wg.Wait()
 	wantKeys(t, f.list(t, "d/", objectstore.ListOptions{Delimiter: true}), want...)
 }
