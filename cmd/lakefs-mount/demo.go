@@ -33,7 +33,7 @@ The lake is mounted on %[1]s. Try:
   find . | wc -l; du -sh .
 
 Files come from and go to     %[3]s
-What the mount does           lakefs-mount status
+What the mount does           %[5]s
 Unmount                       %[4]s
 `
 
@@ -80,7 +80,7 @@ func (p *program) demo(ctx context.Context, dir string) error {
 	if path, err := os.Executable(); err == nil {
 		self = shellQuote(path)
 	}
-	p.printf(demoText, quoted(lake), shellQuote(lake), quoted(filepath.Join(dir, "warehouse")), self+" unmount "+shellQuote(lake))
+	p.printf(demoText, quoted(lake), shellQuote(lake), quoted(filepath.Join(dir, "warehouse")), self+" unmount "+shellQuote(lake), self+" status")
 	return nil
 }
 

@@ -438,3 +438,16 @@ func TestMountOutlivesTheReaderOfItsLog(t *testing.T) {
 		t.Errorf("unmount: exit code %d, %q, mounted %v", r.Code, r.Err, lake.Mounted())
 	}
 }
+
+func TestForeignUmountEndsTheDaemon(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("umount(8) of a FUSE mount is root's")
+	}
+	lake := mounttest.Mount(t, sales(t))
+	if _, errs, code := shell(t, "umount "+lake.Root); code != 0 {
+		t.Fatalf("umount: %s", errs)
+	}
+	if code := lake.Wait(); code != 0 {
+		t.Errorf("the daemon ended with code %d, want 0", code)
+	}
+}
