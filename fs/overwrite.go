@@ -107,6 +107,9 @@ func (f *FS) baseAttributes(o objectstore.Object) staging.Attributes {
 	if set.Mode != nil {
 		a.Mode = *set.Mode
 	}
+	if set.MTime != nil {
+		a.MTime = *set.MTime
+	}
 	if set.UID != nil {
 		a.UID = *set.UID
 	}

@@ -150,9 +150,21 @@ func (s *stagedNode) Setattr(ctx context.Context, fh gofs.FileHandle, in *fuse.S
 	a := s.file.Record().Attributes
 	if setAttributes(&a, in) {
 		s.file.SetAttributes(a)
+		s.keepPublished(in)
 	}
 	s.attributes(&out.Attr)
 	return 0
+}
+
+// keepPublished keeps attributes that were set while there is nothing to
+// publish: they are the published version's, which stays as it is.
+func (s *stagedNode) keepPublished(in *fuse.SetAttrIn) {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	r := s.file.Record()
+	if r.Base != nil && !s.file.Dirty() {
+		s.fs.keepAttributes(r.Target, r.Base.ETag, in)
+	}
 }
 
 func setAttributes(a *staging.Attributes, in *fuse.SetAttrIn) (changed bool) {
@@ -194,7 +206,7 @@ func (s *stagedNode) truncate(ctx context.Context, fh gofs.FileHandle, size int6
 
 // Open adds a descriptor.
 func (s *stagedNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, uint32, syscall.Errno) {
-	h, ok := s.open(ctx, flags)
+	h, ok := s.open(ctx, flags, false)
 	s.arrived(thread(ctx))
 	if !ok {
 		return nil, 0, s.fs.reopen(ctx, s.name, flags)
@@ -210,12 +222,13 @@ func (s *stagedNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, u
 	return h, fuse.FOPEN_KEEP_CACHE, 0
 }
 
-// open adds a descriptor; false when the version has ended meanwhile.
-func (s *stagedNode) open(ctx context.Context, flags uint32) (*stagedHandle, bool) {
+// open adds a descriptor; false when the version has ended meanwhile. One that
+// creates has a new file to publish, be it open for reading alone.
+func (s *stagedNode) open(ctx context.Context, flags uint32, creates bool) (*stagedHandle, bool) {
 	mode := flags & syscall.O_ACCMODE
 	h := &stagedHandle{
 		thread: thread(ctx), append: flags&syscall.O_APPEND != 0,
-		read: mode != syscall.O_WRONLY, write: mode != syscall.O_RDONLY,
+		read: mode != syscall.O_WRONLY, write: mode != syscall.O_RDONLY || creates,
 	}
 	if h.write {
 		h.opener = s.fs.proc.threadGroup(h.thread)

@@ -71,7 +71,8 @@ func (f *File) writable() error {
 	return nil
 }
 
-// changed notes that the bytes are others now, and size their number.
+// changed notes that the bytes are others now, and size their number. A time
+// that was set before is gone, as on any file.
 func (f *File) changed(size int64, how change) {
 	now := f.area.opts.Now()
 	f.mu.Lock()
@@ -80,6 +81,7 @@ func (f *File) changed(size int64, how change) {
 	f.changes++
 	f.clean = false
 	f.rec.Changed = now
+	f.rec.MTime, f.rec.MTimeSet = now, false
 	if how == appends && !f.mixed && !f.rec.Append {
 		f.rec.Append, f.stale = true, true
 	}
