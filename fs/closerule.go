@@ -29,6 +29,7 @@ type flushFacts struct {
 type fileFacts struct {
 	publishable bool // there is something that the store does not have
 	touched     bool // a write, truncate or allocate ever happened
+	refused     bool // these very bytes were to be published, and could not: somebody was told
 }
 
 // decision is what to do.
@@ -77,10 +78,11 @@ func (r *closeRule) flush(fl flushFacts, f fileFacts) decision {
 	return doPublish
 }
 
-// release decides on the RELEASE of a writing handle.
+// release decides on the RELEASE of a writing handle. What a close was told to
+// have failed must not take effect after it.
 func (r *closeRule) release(f fileFacts) decision {
 	r.writers--
-	if r.writers > 0 || !r.needsFacts(f) {
+	if r.writers > 0 || !r.needsFacts(f) || f.refused {
 		return doNothing
 	}
 	return doPublish

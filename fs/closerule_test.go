@@ -41,11 +41,12 @@ func TestCloseRuleRelease(t *testing.T) {
 		file fileFacts
 		want decision
 	}{
-		"what no flush published":        {closeRule{writers: 1}, dirty, doPublish},
-		"another writer is still open":   {closeRule{writers: 2}, dirty, doNothing},
-		"already published":              {closeRule{writers: 1}, fileFacts{}, doNothing},
-		"torn":                           {closeRule{writers: 1, torn: true}, dirty, doNothing},
-		"unlinked: nothing is published": {closeRule{writers: 1, unlinked: true}, dirty, doNothing},
+		"what no flush published":         {closeRule{writers: 1}, dirty, doPublish},
+		"another writer is still open":    {closeRule{writers: 2}, dirty, doNothing},
+		"a close was told that it failed": {closeRule{writers: 1}, fileFacts{publishable: true, touched: true, refused: true}, doNothing},
+		"already published":               {closeRule{writers: 1}, fileFacts{}, doNothing},
+		"torn":                            {closeRule{writers: 1, torn: true}, dirty, doNothing},
+		"unlinked: nothing is published":  {closeRule{writers: 1, unlinked: true}, dirty, doNothing},
 	} {
 		writers := c.rule.writers
 		if got := c.rule.release(c.file); got != c.want {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
@@ -167,7 +168,7 @@ func mustExec(t *testing.T, l *mounttest.Lake, name string, args ...string) stri
 	t.Helper()
 	r := l.Exec(name, args...)
 	if r.Code != 0 {
-		t.Fatalf("%s %q: exit code %d\nstdout: %s\nstderr: %s", name, args, r.Code, r.Out, r.Err)
+		t.Fatalf("%s %s\nexit code %d\nstdout: %s\nstderr: %s", name, strings.Join(args, " "), r.Code, r.Out, r.Err)
 	}
 	return r.Out
 }
@@ -188,4 +189,20 @@ func python(t *testing.T) string {
 func mustPython(t *testing.T, l *mounttest.Lake, script string) string {
 	t.Helper()
 	return mustExec(t, l, python(t), "-c", script)
+}
+
+func writeFile(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inodeNumber is the file's inode number.
+func inodeNumber(info os.FileInfo) uint64 {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	return st.Ino
 }

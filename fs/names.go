@@ -413,6 +413,19 @@ func (t *names) appender(n *name) *stagedNode {
 	return nil
 }
 
+// waiting returns a version of n that nobody has open and that has no bytes
+// yet, reserved for one open, or nil.
+func (t *names) waiting(n *name) *stagedNode {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for s := range n.writers {
+		if s.refill() {
+			return s
+		}
+	}
+	return nil
+}
+
 // generation tells versions of one inode number apart: a hash of what makes
 // the version (an ETag, a write id, some content).
 func generation(version string) uint64 {

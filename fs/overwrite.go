@@ -68,6 +68,18 @@ func (f *FS) newVersion(ctx context.Context, n *name, loc objectstore.Location, 
 	if t.Table.InsertOnly() {
 		return nil, table.ErrInsertOnly
 	}
+	for {
+		s, err := f.beginVersion(ctx, n, newWrite(path, t), loc, flags)
+		if !errors.Is(err, objectstore.ErrChanged) || ctx.Err() != nil {
+			return s, err
+		}
+		// Replaced between the look at it and its being opened: an overwrite
+		// has no wrong version to begin as.
+	}
+}
+
+// beginVersion is newVersion; ErrChanged if the object was replaced meanwhile.
+func (f *FS) beginVersion(ctx context.Context, n *name, w staging.NewWrite, loc objectstore.Location, flags uint32) (*stagedNode, error) {
 	// The precondition is taken here, from the store: a cached one would refuse
 	// a good write, one taken at the publish would lose another's.
 	base, err := f.Store.Stat(ctx, loc)
@@ -82,7 +94,14 @@ func (f *FS) newVersion(ctx context.Context, n *name, loc objectstore.Location, 
 			return s, nil
 		}
 	}
-	w := newWrite(path, t)
+	if s := f.names.waiting(n); s != nil {
+		if s.file.Record().Cond.IfMatch == base.Match {
+			return s, nil
+		}
+		// Another's version came: this one could only fail, and has no bytes to keep.
+		s.release()
+		s.unlink()
+	}
 	w.Cond = objectstore.Cond{IfMatch: base.Match}
 	w.Base = &base
 	w.Append = flags&syscall.O_APPEND != 0

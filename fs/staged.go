@@ -26,12 +26,14 @@ type stagedNode struct {
 
 	commit sync.Mutex // held while the file is published
 
-	mu       sync.Mutex // guards what follows
-	rule     closeRule
-	handles  int  // open descriptors, of any kind
-	reserved int  // promised to threads that have not opened it yet
-	appendOK bool // an appender may join: a writing descriptor is open, nothing failed
-	ended    bool // given up: not to be joined or found any more
+	mu        sync.Mutex // guards what follows
+	rule      closeRule
+	handles   int  // open descriptors, of any kind
+	reserved  int  // promised to threads that have not opened it yet
+	appendOK  bool // an appender may join: a writing descriptor is open, nothing failed
+	ended     bool // given up: not to be joined or found any more
+	refused   bool // a publish failed, of the bytes at refusedAt
+	refusedAt uint64
 }
 
 var (
@@ -110,12 +112,31 @@ func (s *stagedNode) join() bool {
 
 // arrived ends thread tid's reservation, if it has one.
 func (s *stagedNode) arrived(tid uint32) {
-	if !s.fs.names.keep(s, tid) {
-		return
+	if s.fs.names.keep(s, tid) {
+		s.release()
 	}
+}
+
+// release gives back a reservation.
+func (s *stagedNode) release() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.reserved--
-	s.mu.Unlock()
+}
+
+// refill reserves the node for an open, if it is an empty file of a format that
+// has none, closed, which waits for its bytes. It is called under names.mu, as
+// join is.
+func (s *stagedNode) refill() bool {
+	if !s.mu.TryLock() {
+		return false
+	}
+	defer s.mu.Unlock()
+	if s.handles > 0 || s.reserved > 0 || s.ended || s.rule.unlinked || s.file.Size() > 0 || !s.file.Touched() {
+		return false
+	}
+	s.reserved++
+	return true
 }
 
 // attributes fills the attributes that the writers see.
@@ -292,9 +313,12 @@ func (s *stagedNode) Lseek(_ context.Context, _ gofs.FileHandle, off uint64, whe
 	return uint64(n), 0
 }
 
-// facts are the file's, for the close rule.
+// facts are the file's, for the close rule. The caller holds mu.
 func (s *stagedNode) facts() fileFacts {
-	return fileFacts{publishable: s.file.Dirty(), touched: s.file.Touched()}
+	return fileFacts{
+		publishable: s.file.Dirty(), touched: s.file.Touched(),
+		refused: s.refused && s.refusedAt == s.file.Changes(),
+	}
 }
 
 // Flush is close(2) of one duplicate; its answer is close's.
@@ -427,6 +451,7 @@ func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 	if err != nil {
 		s.mu.Lock()
 		s.appendOK = false
+		s.refused, s.refusedAt = true, s.file.Changes()
 		s.mu.Unlock()
 		s.fs.names.hide(s)
 		return s.fs.fail("publish", s.path(), err)

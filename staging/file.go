@@ -96,6 +96,13 @@ func (f *File) Touched() bool {
 	return f.changes > 0
 }
 
+// Changes counts the changes of the bytes, ever: equal counts, equal bytes.
+func (f *File) Changes() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.changes
+}
+
 // Poisoned returns the first error of WriteAt, Append, Truncate or Allocate that
 // was not a caller's giving up. Nothing may be published after one, and every
 // later change fails with it.
