@@ -127,7 +127,7 @@ func TestATestThatDiesLeavesNoMount(t *testing.T) {
 	note := t.TempDir() + "/root"
 	lake := New(t, Options{}) // skips where no mount is possible
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
-	cmd.Env = append(os.Environ(), "MOUNTTEST_DIE_IN="+note)
+	cmd.Env = append(os.Environ(), "MOUNTTEST_DIE_IN="+note, "TMPDIR="+t.TempDir())
 	cmd.WaitDelay = 10 * time.Second
 	out, _ := cmd.CombinedOutput() // it is killed
 	root, err := os.ReadFile(note)
