@@ -233,17 +233,7 @@ func (c *crash) look(part string, done int) {
 	if at == len(c.life.steps) && len(kept) > 0 {
 		c.t.Errorf("all is published, and %+v is staged", kept)
 	}
-	for _, w := range kept {
-		if _, err := c.ReadFile(w.shown()); err != nil {
-			c.t.Errorf("staged: %v", err)
-		}
-		if err := c.Do("drop", func() error { return os.Remove(c.Path(w.shown())) }); err != nil {
-			c.t.Errorf("drop: %v", err)
-		}
-	}
-	if ids := spools(c.t, c.Lake); len(ids) > 0 {
-		c.t.Errorf("all that is shown as staged is dropped, and the staging directory has %q", ids)
-	}
+	dropStaged(c.t, c.Lake)
 }
 
 // state is what the partition has after i steps, by content.
