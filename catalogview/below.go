@@ -204,3 +204,21 @@ func (v *View) lookupMarked(ctx context.Context, b below) (Node, error) {
 	}
 	return Node{}, fmt.Errorf("look up %q: %w", b.path, err)
 }
+
+// Marker returns the zero-byte X_$folder$ of a directory X below a table, by
+// which X is there whatever lies in it. ErrNotExist: it has none.
+func (v *View) Marker(ctx context.Context, dir Node) (objectstore.Object, error) {
+	loc := dir.Location()
+	loc.Key = strings.TrimSuffix(loc.Key, "/") + markerSuffix
+	if dir.Kind != KindDirectory || len(path.Base(loc.Key)) > maxName {
+		return objectstore.Object{}, notExist(dir.Path + markerSuffix)
+	}
+	o, err := v.store.Stat(ctx, loc)
+	switch {
+	case err == nil && o.Size == 0:
+		return o, nil
+	case err == nil || noObject(err):
+		return objectstore.Object{}, notExist(dir.Path + markerSuffix)
+	}
+	return objectstore.Object{}, fmt.Errorf("marker of %q: %w", dir.Path, err)
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"syscall"
+	"unicode/utf8"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -132,11 +133,16 @@ var (
 	_ gofs.NodeUnlinker  = (*stagedDir)(nil)
 )
 
-// stagedName is how an unpublished file is shown: its name, and eight digits of
-// its write id.
+// stagedName is how an unpublished file is shown: its name, cut where the whole
+// would be too long for one, and eight digits of its write id.
 func stagedName(r staging.Record) string {
 	_, base := parent(r.Path)
-	return base + "~" + r.ID[:min(8, len(r.ID))]
+	id := "~" + r.ID[:min(8, len(r.ID))]
+	cut := min(len(base), 255-len(id))
+	for cut < len(base) && cut > 0 && !utf8.RuneStart(base[cut]) {
+		cut--
+	}
+	return base[:cut] + id
 }
 
 // files calls f with each unpublished file of the directory.

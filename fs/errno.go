@@ -26,6 +26,7 @@ var (
 	errIsDirectory    = errors.New("is a directory")
 	errNotDirectory   = errors.New("not a directory")
 	errPartitionMove  = errors.New("a partition directory does not move as one")
+	errMarkedMove     = errors.New("a directory with a marker of its own does not move as one")
 	errSuperseded     = errors.New("superseded by another version")
 	errBusy           = errors.New("its writer lives")
 	errUnsupported    = errors.New("not supported")
@@ -70,6 +71,7 @@ var errnos = []struct { //nolint:gochecknoglobals // a constant table
 	{errIsDirectory, syscall.EISDIR},
 	{errNotDirectory, syscall.ENOTDIR},
 	{errPartitionMove, syscall.EXDEV},
+	{errMarkedMove, syscall.EXDEV},
 	{errSuperseded, syscall.ESTALE},
 	{errBusy, syscall.EBUSY},
 	{errUnsupported, syscall.ENOTSUP},

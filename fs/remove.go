@@ -117,12 +117,31 @@ func (f *FS) rmdir(ctx context.Context, path string) error {
 	if _, err := f.View.Resolve(ctx, path); err != nil {
 		return err
 	}
-	if err := f.deleteOne(ctx, n.Location()); err != nil {
+	if err := f.deleteDirectory(ctx, n); err != nil {
 		return err
 	}
 	f.Attr.Delete(attrKey(n.Location()))
 	f.names.remove(path)
 	return nil
+}
+
+// deleteDirectory removes an empty directory, and the X_$folder$ by which it
+// would still be there.
+func (f *FS) deleteDirectory(ctx context.Context, n catalogview.Node) error {
+	marker, err := f.View.Marker(ctx, n)
+	marked := err == nil
+	if err != nil && !errors.Is(err, objectstore.ErrNotExist) {
+		return err
+	}
+	if marked {
+		if err := f.mayChange(marker, WriteDelete); err != nil {
+			return err
+		}
+	}
+	if err := f.deleteOne(ctx, n.Location()); err != nil || !marked {
+		return err
+	}
+	return f.deleteOne(ctx, marker.Location)
 }
 
 // rmdirTable answers for a table's directory, which the catalog holds. The

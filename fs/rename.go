@@ -214,6 +214,12 @@ func (m *move) directory(ctx context.Context, n catalogview.Node) error {
 	if err := m.fs.mayChange(objectstore.Object{Location: n.Location()}, WriteOverwrite); err != nil {
 		return err
 	}
+	switch _, err := m.fs.View.Marker(ctx, n); {
+	case err == nil:
+		return errMarkedMove
+	case !errors.Is(err, objectstore.ErrNotExist):
+		return err
+	}
 	if _, err := m.fs.View.Resolve(ctx, m.from); err != nil {
 		return err
 	}
