@@ -313,7 +313,7 @@ func (w *world) leftovers() []string {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.Name() != "lock" {
+		if e.Name() != "lock" && !strings.HasPrefix(e.Name(), "spare.") { // empty directories for the next
 			names = append(names, e.Name())
 		}
 	}

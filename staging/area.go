@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
@@ -47,12 +48,15 @@ type Options struct {
 // Area is a staging directory that this process owns. Its methods may be called
 // concurrently.
 type Area struct {
-	dir   string
-	opts  Options
-	lock  *os.File
-	pool  sync.Pool // *[]byte of blockSize, for what is fetched of older objects
-	mu    sync.Mutex
-	files map[string]*File
+	dir  string
+	opts Options
+	lock *os.File
+	pool sync.Pool // *[]byte of blockSize, for what is fetched of older objects
+
+	mu     sync.Mutex
+	files  map[string]*File
+	spares []string // empty directories of writes that ended
+	spared int      // spares ever, for their names
 }
 
 // NewWrite describes a write to be. Path is for people and Prefix is what
@@ -201,11 +205,14 @@ func (a *Area) Close() error {
 	a.mu.Lock()
 	files := a.files
 	a.files = nil
-	lock := a.lock
-	a.lock = nil
+	lock, spares := a.lock, a.spares
+	a.lock, a.spares = nil, nil
 	a.mu.Unlock()
 	for _, f := range files {
 		f.detach()
+	}
+	for _, dir := range spares {
+		_ = unix.Rmdir(dir) // Open removes it else
 	}
 	if lock == nil {
 		return nil

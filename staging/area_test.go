@@ -354,6 +354,38 @@ func TestExpireHonoursKeepMaxAndHandles(t *testing.T) {
 	}
 }
 
+func TestSparesAreEmptyBoundedAndGoAtClose(t *testing.T) {
+	e := newEnv(t)
+	var files []*File
+	for range maxSpares + 5 {
+		files = append(files, e.create(t, NewWrite{}))
+	}
+	for _, f := range files {
+		if err := f.Drop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, err := os.ReadDir(e.dir)
+	if err != nil || len(entries) != maxSpares+1 {
+		t.Errorf("%d entries after %d writes, %v; want %d spares and the lock", len(entries), len(files), err, maxSpares)
+	}
+	f := e.create(t, NewWrite{})
+	mustWrite(t, f, 0, "in a used directory")
+	if err := f.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(e.dir, sparePrefix+"99"), 0o700); err != nil { // of a killed process
+		t.Fatal(err)
+	}
+	e.reopen(t)
+	if got := string(readAll(t, only(t, e.area))); got != "in a used directory" {
+		t.Errorf("bytes %q", got)
+	}
+	if entries, _ := os.ReadDir(e.dir); len(entries) != 2 {
+		t.Errorf("%d entries after Close and Open, want the write and the lock", len(entries))
+	}
+}
+
 func TestCloseEndsTheArea(t *testing.T) {
 	e := newEnv(t)
 	f := e.create(t, NewWrite{})

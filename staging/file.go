@@ -27,6 +27,7 @@ type File struct {
 	// For the holder of writing alone:
 	blocks   *os.File // what the spool has of base; nil: nothing to note
 	onDisk   bool     // the record exists
+	tidy     bool     // the directory has no files but data, blocks and record
 	durable  bool     // Sync promised the record's directory entry
 	promised bool     // Sync acknowledged bytes of this version
 	unsynced bool     // the spool has bytes that were not fsynced
@@ -201,6 +202,7 @@ func (f *File) saveRecord(durable bool) error {
 		}
 	}
 	if err != nil {
+		f.tidy = false // the temporary may be there
 		f.mu.Lock()
 		f.stale = true
 		f.mu.Unlock()

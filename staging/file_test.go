@@ -348,6 +348,62 @@ func TestRebaseMovesTheAppendedBytes(t *testing.T) {
 	}
 }
 
+// TestRebasedWriteNeedsNoBase: the newer object may be replaced as well, and
+// where there was none at first there are no blocks.
+func TestRebasedWriteNeedsNoBase(t *testing.T) {
+	for _, from := range []string{"", "one\n"} {
+		e := newEnv(t)
+		var w NewWrite
+		if from != "" {
+			base := e.object(t, "f", []byte(from))
+			w.Base = &base
+		}
+		f := e.create(t, w)
+		if _, err := f.Append(t.Context(), []byte("mine\n")); err != nil {
+			t.Fatal(err)
+		}
+		theirs := strings.Repeat("x", 3*blockSize)
+		newer := e.object(t, "f", []byte(theirs))
+		z, err := f.Freeze(t.Context())
+		if err == nil {
+			err = z.Rebase(t.Context(), newer)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		z.Release()
+		e.object(t, "f", []byte("replaced again"))
+		e.reopen(t)
+		if got := string(readAll(t, only(t, e.area))); got != theirs+"mine\n" {
+			t.Errorf("from %q: %d bytes after a crash, want %d", from, len(got), len(theirs)+5)
+		}
+	}
+}
+
+func TestAWriteElsewhereIsKnownToRecovery(t *testing.T) {
+	e := newEnv(t)
+	base := e.object(t, "f", []byte("one\n"))
+	for _, do := range []func(f *File) error{
+		func(f *File) error { _, err := f.WriteAt(t.Context(), []byte("O"), 0); return err },
+		func(f *File) error { return f.Truncate(t.Context(), 2) },
+		func(f *File) error { return f.Allocate(t.Context(), 0, 100, false) },
+	} {
+		f := e.create(t, NewWrite{Base: &base, Append: true})
+		_, err := f.Append(t.Context(), []byte("two\n"))
+		if err == nil {
+			err = do(f)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.reopen(t)
+		f, _ = e.area.Find(f.ID())
+		if f.Record().Append {
+			t.Error("a recovery would take what was written elsewhere for appended")
+		}
+	}
+}
+
 func TestDropIsIdempotentAndFinal(t *testing.T) {
 	e := newEnv(t)
 	f := e.create(t, NewWrite{})

@@ -113,6 +113,7 @@ func (z *Frozen) Rebase(ctx context.Context, newBase objectstore.Object) error {
 	if err := f.fillSpool(ctx); err != nil {
 		return err
 	}
+	f.tidy = false
 	name := dataName + "." + uuid.NewString()
 	data, err := f.rebasedSpool(ctx, filepath.Join(f.dir(), name), newBase)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -136,7 +137,9 @@ func names(t testing.TB, dir string) []string {
 	}
 	var out []string
 	for _, e := range entries {
-		out = append(out, e.Name())
+		if !strings.HasPrefix(e.Name(), sparePrefix) {
+			out = append(out, e.Name())
+		}
 	}
 	return out
 }

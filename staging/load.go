@@ -32,6 +32,9 @@ func (a *Area) load() error {
 		return directoryError(a.dir, err)
 	}
 	for _, e := range entries {
+		if e.IsDir() && strings.HasPrefix(e.Name(), sparePrefix) {
+			_ = unix.Rmdir(a.path(e.Name())) // empty, or none of ours
+		}
 		if !e.IsDir() || !isID(e.Name()) {
 			continue
 		}

@@ -10,7 +10,7 @@ import (
 
 // startSpool makes the write's directory, spool and first record, over the
 // layer of now; the holder of writing calls it. What a new file costs here is
-// five system calls, which is why the record comes without a rename and blocks
+// some five system calls, which is why the record comes without a rename and blocks
 // only where there is an older object.
 func (f *File) startSpool() error {
 	f.onDisk = true // in part, so far
@@ -23,11 +23,8 @@ func (f *File) startSpool() error {
 
 func (f *File) makeSpool() error {
 	dir := f.dir()
-	if err := f.area.step("mkdir", dir); err != nil {
+	if err := f.area.makeDirectory(dir); err != nil {
 		return err
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return ioError("stage", dir, err)
 	}
 	data, err := f.area.create(filepath.Join(dir, dataName))
 	if err != nil {
@@ -45,7 +42,7 @@ func (f *File) makeSpool() error {
 		next.release()
 		return err
 	}
-	f.durable = false
+	f.durable, f.tidy = false, true
 	f.early = early{}
 	f.setLayer(next)
 	return nil
@@ -183,6 +180,9 @@ func (f *File) removePublished(adopted bool) error {
 		if err := f.area.unlink(path); err != nil {
 			return err
 		}
+	}
+	if f.tidy {
+		return f.area.recycle(dir)
 	}
 	if err := f.area.step("rmdir", dir); err != nil {
 		return err

@@ -1,0 +1,77 @@
+package staging
+
+import (
+	"fmt"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// BenchmarkSmallFile is what cp -r costs here for each small file: create, one
+// write, what a publish leaves to do, drop.
+func BenchmarkSmallFile(b *testing.B) {
+	e := newEnv(b)
+	p := make([]byte, 4096)
+	b.ReportAllocs()
+	for b.Loop() {
+		f, err := e.area.Create(b.Context(), NewWrite{Target: e.loc("t/f"), Path: "t/f"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := f.WriteAt(b.Context(), p, 0); err != nil {
+			b.Fatal(err)
+		}
+		if err := f.Drop(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkWriteAt(b *testing.B) {
+	for _, size := range []int{4 << 10, 128 << 10, 1 << 20} {
+		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
+			e := newEnv(b)
+			f := e.create(b, NewWrite{})
+			p := make([]byte, size)
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			var off int64
+			for b.Loop() {
+				if _, err := f.WriteAt(b.Context(), p, off); err != nil {
+					b.Fatal(err)
+				}
+				off = (off + int64(size)) % (256 << 20)
+			}
+		})
+	}
+}
+
+// BenchmarkClose writes 256 MiB and times the fsync that a close waits for.
+func BenchmarkClose(b *testing.B) {
+	for _, early := range []bool{true, false} {
+		b.Run(fmt.Sprintf("early=%v", early), func(b *testing.B) {
+			e := newEnv(b)
+			p := make([]byte, 128<<10)
+			for b.Loop() {
+				b.StopTimer()
+				f := e.create(b, NewWrite{})
+				for off := int64(0); off < 256<<20; off += int64(len(p)) {
+					if !early {
+						f.early.end = -1
+					}
+					if _, err := f.WriteAt(b.Context(), p, off); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.StartTimer()
+				if err := f.cur.spool.file.Sync(); err != nil {
+					b.Fatal(err)
+				}
+				b.StopTimer()
+				_ = f.Drop()
+				unix.Sync()
+				b.StartTimer()
+			}
+		})
+	}
+}
