@@ -86,8 +86,7 @@ func (f *FS) command(ctx context.Context, line string) error {
 		f.Refresh(strings.Trim(rest, "/"))
 		return nil
 	case "drain":
-		if left := f.Drain(ctx); len(left) > 0 {
-			f.draining.Store(false)
+		if left := f.settle(ctx); len(left) > 0 {
 			return fmt.Errorf("%d files are not published: %w", len(left), errBusy)
 		}
 		return nil

@@ -48,12 +48,17 @@ func (i *inFlight) wait(ctx context.Context) {
 	}
 }
 
-// Drain stops new files from being created, waits until every publish in flight
-// has ended, or ctx has, and lists the files that programs still have open with
-// bytes that are not published. What earlier mounts or failed publishes left is
-// not in the list: it is kept whatever happens.
+// Drain stops new files from being created, for good, and settles.
 func (f *FS) Drain(ctx context.Context) []staging.Record {
 	f.draining.Store(true)
+	return f.settle(ctx)
+}
+
+// settle waits until every publish in flight has ended, or ctx has, and lists the
+// files that programs still have open with bytes that are not published. What
+// earlier mounts or failed publishes left is not in the list: it is kept whatever
+// happens.
+func (f *FS) settle(ctx context.Context) []staging.Record {
 	f.publishing.wait(ctx)
 	var left []staging.Record
 	for _, w := range f.Area.Files() {

@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"bufio"
 	"bytes"
 	"os"
 	"path/filepath"
@@ -21,24 +22,42 @@ const procLimit = 50 * time.Millisecond
 // past it the file counts as held.
 const maxDescendants = 64
 
-// aside runs f on its own, and gives up waiting for it after procLimit. f ends
-// by itself once the process that it looks at has left execve.
-func aside[T any](f func() T) (T, bool) {
-	done := make(chan T, 1)
-	go func() { done <- f() }()
-	timer := time.NewTimer(procLimit)
+// question is a look below /proc that runs aside. It ends by itself once the
+// process that it looks at has left execve.
+type question[T any] struct{ done chan T }
+
+// ask begins a look, and returns when it runs: what it then takes is the
+// process's doing, not that of a busy machine.
+func ask[T any](f func() T) question[T] {
+	q := question[T]{done: make(chan T, 1)}
+	running := make(chan struct{})
+	go func() {
+		close(running)
+		q.done <- f()
+	}()
+	<-running
+	return q
+}
+
+// answer waits for it, up to limit. It may be had once.
+func (q question[T]) answer(limit time.Duration) (v T, ok bool) {
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
-	case v := <-done:
+	case v = <-q.done:
 		return v, true
 	case <-timer.C:
-		var zero T
-		return zero, false
+		return v, false
 	}
 }
 
 // processTable reads facts of processes below root ("/proc").
-type processTable struct{ root string }
+type processTable struct {
+	root string
+	// device is our mount's device number as mountinfo writes it, "" if not
+	// known; nil as "". Two mounts of one lake have the same inode numbers.
+	device func() string
+}
 
 func (p processTable) file(pid uint32, name ...string) string {
 	return filepath.Join(append([]string{p.root, strconv.FormatUint(uint64(pid), 10)}, name...)...)
@@ -65,7 +84,7 @@ func (p processTable) threadGroup(tid uint32) uint32 {
 	if tid == 0 {
 		return 0
 	}
-	id, _ := aside(func() uint32 {
+	id, _ := ask(func() uint32 {
 		var buf [2048]byte
 		b, err := small(p.file(tid, "status"), &buf)
 		if err != nil {
@@ -78,7 +97,7 @@ func (p processTable) threadGroup(tid uint32) uint32 {
 			return 0
 		}
 		return uint32(n)
-	})
+	}).answer(procLimit)
 	return id
 }
 
@@ -119,17 +138,31 @@ func tears(sig syscall.Signal) bool {
 	return false
 }
 
-// killed tells whether pid is ending by a signal that tears what it writes.
-// known is false when there was no answer in time.
-func (p processTable) killed(pid uint32) (killed, known bool) {
-	return aside(func() bool {
+// ending is what /proc/PID/stat says of a process's end.
+type ending int
+
+const (
+	endUnknown ending = iota // the process is gone, or /proc cannot be read
+	endNone                  // it lives, or ends in a way that does not tear
+	endKilled                // it is ending by a signal that tears what it writes
+)
+
+// killed asks whether pid is ending by a signal.
+func (p processTable) killed(pid uint32) question[ending] {
+	return ask(func() ending {
 		var buf [2048]byte
 		b, err := small(p.file(pid, "stat"), &buf)
 		if err != nil {
-			return false
+			return endUnknown
 		}
 		flags, exit, ok := parseStat(b)
-		return ok && flags&pfExiting != 0 && flags&pfSignaled != 0 && tears(syscall.Signal(exit&0x7f))
+		switch {
+		case !ok:
+			return endUnknown
+		case flags&pfExiting != 0 && flags&pfSignaled != 0 && tears(syscall.Signal(exit&0x7f)):
+			return endKilled
+		}
+		return endNone
 	})
 }
 
@@ -137,7 +170,7 @@ func (p processTable) killed(pid uint32) (killed, known bool) {
 // known is false when there was no answer in time, or /proc cannot be read.
 func (p processTable) held(pid uint32, ino uint64) (held, known bool) {
 	type answer struct{ held, known bool }
-	a, inTime := aside(func() answer {
+	a, inTime := ask(func() answer {
 		todo, seen := []uint32{pid}, 1
 		for len(todo) > 0 {
 			pid := todo[0]
@@ -153,7 +186,7 @@ func (p processTable) held(pid uint32, ino uint64) (held, known bool) {
 			todo = append(todo, children...)
 		}
 		return answer{known: true}
-	})
+	}).answer(procLimit)
 	if !inTime {
 		return true, true // inside execve: a later FLUSH or the RELEASE will tell
 	}
@@ -176,26 +209,70 @@ func (p processTable) writes(pid uint32, ino uint64) (bool, error) {
 	at := dir.Name() + "/"
 	for _, fd := range fds {
 		b, err := small(at+fd, &buf)
-		if err == nil && writableOn(b, ino) {
+		if err != nil {
+			continue
+		}
+		if mount, ok := writableOn(b, ino); ok && p.ours(pid, mount) {
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-// writableOn tells whether a /proc/PID/fdinfo text is of ino, opened for writing.
-func writableOn(info []byte, ino uint64) bool {
+// writableOn tells whether a /proc/PID/fdinfo text is of ino, opened for
+// writing, and through which mount, by its id in the process's own namespace.
+func writableOn(info []byte, ino uint64) (mount string, ok bool) {
 	var flags, inode uint64
-	for line := range bytes.SplitSeq(info, []byte("\n")) {
-		key, value, _ := bytes.Cut(line, []byte(":\t"))
-		switch string(key) {
+	s := bufio.NewScanner(bytes.NewReader(info))
+	for s.Scan() {
+		key, value, _ := strings.Cut(s.Text(), ":")
+		value = strings.TrimSpace(value)
+		switch key {
 		case "flags":
-			flags, _ = strconv.ParseUint(string(value), 8, 64)
+			flags, _ = strconv.ParseUint(value, 8, 64)
 		case "ino":
-			inode, _ = strconv.ParseUint(string(value), 10, 64)
+			inode, _ = strconv.ParseUint(value, 10, 64)
+		case "mnt_id":
+			mount = value
 		}
 	}
-	return inode == ino && flags&syscall.O_ACCMODE != syscall.O_RDONLY
+	return mount, inode == ino && flags&syscall.O_ACCMODE != syscall.O_RDONLY
+}
+
+// ours tells whether the mount that pid knows as id may be this one: it is
+// unless its mountinfo names another device.
+func (p processTable) ours(pid uint32, id string) bool {
+	if p.device == nil || p.device() == "" {
+		return true
+	}
+	b, err := os.ReadFile(p.file(pid, "mountinfo"))
+	if err != nil {
+		return true
+	}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) > 2 && f[0] == id {
+			return f[2] == p.device()
+		}
+	}
+	return true
+}
+
+// deviceAt returns the device number of the last FUSE mount at path, as
+// mountinfo writes it; "" if there is none.
+func (p processTable) deviceAt(path string) string {
+	b, err := os.ReadFile(filepath.Join(p.root, "self", "mountinfo"))
+	if err != nil {
+		return ""
+	}
+	escaped := strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`).Replace(path)
+	device := ""
+	for line := range strings.Lines(string(b)) {
+		left, right, _ := strings.Cut(line, " - ")
+		if f := strings.Fields(left); len(f) > 4 && f[4] == escaped && strings.HasPrefix(right, "fuse") {
+			device = f[2]
+		}
+	}
+	return device
 }
 
 // children returns the living children of all threads of pid.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestParseStat(t *testing.T) {
@@ -55,7 +56,7 @@ func TestWritableOn(t *testing.T) {
 		"pos:\t0\nflags:\t0100001\nmnt_id:\t29\nino:\t78\n": false,
 		"": false,
 	} {
-		if got := writableOn([]byte(text), 77); got != want {
+		if mount, got := writableOn([]byte(text), 77); got != want || (got && mount != "29") {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
@@ -109,6 +110,35 @@ func TestThreadGroup(t *testing.T) {
 	}
 }
 
+// Two mounts of one lake have the same inode numbers: which of them a process
+// writes through is told by its own mount table.
+func TestHeldThroughAnotherMountIsNotHeld(t *testing.T) {
+	root := t.TempDir()
+	put := func(name, text string) {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("self/mountinfo", "20 1 8:1 / / rw - ext4 /dev/sda1 rw\n"+
+		"29 20 0:55 / /mnt/a\\040lake rw - fuse.lakefs-mount /w rw\n30 20 0:56 / /mnt/b rw - fuse.lakefs-mount /w rw\n")
+	put("7/mountinfo", "129 20 0:55 / /x rw - fuse.lakefs-mount /w rw\n130 20 0:56 / /y rw - fuse.lakefs-mount /w rw\n")
+	here := processTable{root: root}
+	here.device = func() string { return here.deviceAt("/mnt/a lake") }
+	for mount, want := range map[string]bool{"129": true, "130": false, "131": true} {
+		put("7/fdinfo/3", "pos:\t0\nflags:\t0100001\nmnt_id:\t"+mount+"\nino:\t77\n")
+		if held, known := here.held(7, 77); held != want || !known {
+			t.Errorf("through mount %s: held %v, known %v; want %v", mount, held, known, want)
+		}
+	}
+	if got := here.deviceAt("/mnt/none"); got != "" {
+		t.Errorf("device of no mount: %q", got)
+	}
+}
+
 // A fixture tree, for what a living process does not show.
 func TestKilledFromStat(t *testing.T) {
 	root := t.TempDir()
@@ -131,9 +161,9 @@ func TestKilledFromStat(t *testing.T) {
 	write(4, 0, 0)
 	write(5, pfExiting|pfSignaled, int(syscall.SIGSEGV)|0x80) // with a core
 	p := processTable{root: root}
-	for pid, want := range map[uint32]bool{1: true, 2: false, 3: false, 4: false, 5: true, 99: false} {
-		if got, known := p.killed(pid); got != want || !known {
-			t.Errorf("pid %d: killed %v (known %v), want %v", pid, got, known, want)
+	for pid, want := range map[uint32]ending{1: endKilled, 2: endNone, 3: endNone, 4: endNone, 5: endKilled, 99: endUnknown} {
+		if got, ok := p.killed(pid).answer(time.Minute); got != want || !ok {
+			t.Errorf("pid %d: %v (answered %v), want %v", pid, got, ok, want)
 		}
 	}
 }

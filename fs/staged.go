@@ -28,11 +28,12 @@ type stagedNode struct {
 
 	mu        sync.Mutex // guards what follows
 	rule      closeRule
-	handles   int  // open descriptors, of any kind
-	reserved  int  // promised to threads that have not opened it yet
-	appendOK  bool // an appender may join: a writing descriptor is open, nothing failed
-	ended     bool // given up: not to be joined or found any more
-	refused   bool // a publish failed, of the bytes at refusedAt
+	handles   int                // open descriptors, of any kind
+	reserved  int                // promised to threads that have not opened it yet
+	appendOK  bool               // an appender may join: a writing descriptor is open, nothing failed
+	ended     bool               // given up: not to be joined or found any more
+	doubts    []question[ending] // what FLUSHes could not find out in time
+	refused   bool               // a publish failed, of the bytes at refusedAt
 	refusedAt uint64
 }
 
@@ -365,15 +366,45 @@ func (s *stagedNode) flushFacts(ctx context.Context, h *stagedHandle) flushFacts
 			return flushFacts{}
 		}
 	}
-	killed, known := s.fs.proc.killed(closer)
-	if killed || !known {
-		return flushFacts{killed: killed, opener: closer == h.opener, held: true}
+	look := s.fs.proc.killed(closer)
+	end, inTime := look.answer(procLimit)
+	if !inTime { // inside execve, by all likelihood: the RELEASE asks again
+		s.mu.Lock()
+		s.doubts = append(s.doubts, look)
+		s.mu.Unlock()
+		return flushFacts{held: true}
+	}
+	if end == endKilled {
+		return flushFacts{killed: true, opener: closer == h.opener}
 	}
 	if closer != h.opener {
 		return flushFacts{}
 	}
 	held, _ := s.fs.proc.held(closer, s.name.ino)
 	return flushFacts{opener: true, held: held}
+}
+
+// doubtLimit bounds the wait for what a FLUSH could not find out in time.
+const doubtLimit = 2 * time.Second
+
+// whole settles what FLUSHes left in doubt before a RELEASE publishes: that no
+// writer was killed. What cannot be found out is kept, not shown to the lake.
+func (s *stagedNode) whole() bool {
+	s.mu.Lock()
+	doubts := s.doubts
+	s.doubts = nil
+	keep := s.rule.onKilled == killedStage && s.file.Touched()
+	s.mu.Unlock()
+	for _, d := range doubts {
+		end, _ := d.answer(doubtLimit)
+		if keep && end != endNone {
+			s.mu.Lock()
+			s.rule.torn = true
+			s.mu.Unlock()
+			return false
+		}
+	}
+	return true
 }
 
 func (s *stagedNode) tear() {
@@ -418,6 +449,10 @@ func (s *stagedNode) Release(ctx context.Context, fh gofs.FileHandle) syscall.Er
 		s.appendOK = s.rule.writers > 0 && s.appendOK
 	}
 	s.mu.Unlock()
+	if todo == doPublish && !s.whole() {
+		s.tear()
+		todo = doNothing
+	}
 	if todo == doPublish {
 		work, cancel := s.fs.background()
 		s.publish(work) // its failure is logged and shown; nobody waits for it
