@@ -123,7 +123,8 @@ func wantClean(t *testing.T, l *mounttest.Lake, dir string, want ...string) {
 	}
 }
 
-// spools are the writes in the staging directory.
+// spools are the writes in the staging directory, without the empty directories
+// that it keeps for the next ones.
 func spools(t *testing.T, l *mounttest.Lake) []string {
 	t.Helper()
 	entries, err := os.ReadDir(l.Staged())
@@ -132,7 +133,7 @@ func spools(t *testing.T, l *mounttest.Lake) []string {
 	}
 	var ids []string
 	for _, e := range entries {
-		if e.IsDir() {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), "spare.") {
 			ids = append(ids, e.Name())
 		}
 	}
