@@ -13,6 +13,7 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/attr"
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
 )
 
 // controlName opens by name in every directory and is never listed.
@@ -216,13 +217,8 @@ func (d *dirNode) stagingName(ctx context.Context, dir, base string, out *fuse.E
 		in, _ := d.fs.inode(ctx, d, stagingTree(child(dir, base)), true, out)
 		return in
 	}
-	above, last := parent(dir)
-	id, ok := strings.CutPrefix(base, ".tmp.")
-	if !ok || last != temporaryName {
-		return nil
-	}
-	w, ok := d.fs.Area.Find(id)
-	if !ok || !inDirectory(w.Record().Path, above) {
+	w := d.fs.underStagingName(child(dir, base))
+	if w == nil {
 		return nil
 	}
 	return d.stagedView(ctx, child(dir, base), w, out)
@@ -241,6 +237,22 @@ func (f *FS) virtual(path string) bool {
 // stagingTree describes such a directory.
 func stagingTree(path string) catalogview.Node {
 	return catalogview.Node{Kind: catalogview.KindDirectory, Path: path, ModTime: time.Now()}
+}
+
+// underStagingName is the unpublished file that path shows as
+// _temporary/.tmp.<write id>, or nil.
+func (f *FS) underStagingName(path string) *staging.File {
+	dir, base := parent(path)
+	above, last := parent(dir)
+	id, ok := strings.CutPrefix(base, ".tmp.")
+	if !ok || last != temporaryName {
+		return nil
+	}
+	w, ok := f.Area.Find(id)
+	if !ok || !inDirectory(w.Record().Path, above) {
+		return nil
+	}
+	return w
 }
 
 // stagedIn reports whether an unpublished file belongs into dir.

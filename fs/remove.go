@@ -9,6 +9,7 @@ import (
 
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
 )
 
 var (
@@ -36,6 +37,11 @@ func (f *FS) unlink(ctx context.Context, path string) error {
 	s, _, _ := f.names.stagedAt(path, 0)
 	if errors.Is(err, objectstore.ErrNotExist) && s != nil {
 		return f.unlinkStaged(path)
+	}
+	if errors.Is(err, objectstore.ErrNotExist) {
+		if w := f.underStagingName(path); w != nil {
+			return f.unlinkKept(ctx, w)
+		}
 	}
 	if err != nil {
 		return err
@@ -69,6 +75,15 @@ func (f *FS) unlinkStaged(path string) error {
 		s.unlink()
 	}
 	return nil
+}
+
+// unlinkKept drops a kept file by its staging name, which nothing lists: a
+// job that clears its _temporary never takes another writer's file.
+func (f *FS) unlinkKept(ctx context.Context, w *staging.File) error {
+	if f.ReadOnly {
+		return errReadOnly
+	}
+	return f.discard(ctx, w)
 }
 
 func (f *FS) deleteOne(ctx context.Context, loc objectstore.Location) error {
