@@ -326,7 +326,7 @@ func TestFormatIsCheckedBeforeAnythingIsSent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := w.c.Check(t.Context(), f); !errors.Is(err, tt.err) {
+			if err = w.c.Check(t.Context(), f); !errors.Is(err, tt.err) {
 				t.Errorf("Check: %v, want %v", err, tt.err)
 			}
 			_, err = w.c.Commit(t.Context(), f)
@@ -478,8 +478,11 @@ func TestFormatTime(t *testing.T) {
 		t    time.Time
 		want string
 	}{
-		{time.Unix(0, 0), "0"}, {time.Unix(5, 1), "5.000000001"}, {time.Unix(-2, 250_000_000), "-1.750000000"},
-		{time.Unix(-1, 500_000_000), "-0.500000000"}, {time.Unix(-7, 0), "-7"},
+		{time.Unix(0, 0), "0"},
+		{time.Unix(5, 1), "5.000000001"},
+		{time.Unix(-2, 250_000_000), "-1.750000000"},
+		{time.Unix(-1, 500_000_000), "-0.500000000"},
+		{time.Unix(-7, 0), "-7"},
 	} {
 		if got := formatTime(tt.t); got != tt.want {
 			t.Errorf("formatTime(%v) = %q, want %q", tt.t, got, tt.want)

@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -150,7 +151,8 @@ func TestCrashInRecovery(t *testing.T) {
 				every = 3 // each run costs the disk some ten fsyncs
 			}
 			for k := 1; k <= steps; k += every {
-				for j := 1; s.play(t, true, k, j) >= j; j++ {
+				for j := 1; s.play(t, true, k, j) >= j; {
+					j++
 				}
 			}
 		})
@@ -206,6 +208,15 @@ func (s scenario) check(t *testing.T, w *world, o outcome, when, seen string) {
 	}
 	if o.done != "" && slices.Index(s.lake, got) < slices.Index(s.lake, o.done) {
 		t.Errorf("%s: Commit acknowledged %.40q, and the lake has %.40q", when, o.done, got)
+	}
+	for _, f := range w.area.Files() {
+		z, err := f.Freeze(t.Context())
+		if errors.Is(err, staging.ErrDamaged) {
+			t.Errorf("%s: left damaged: %+v", when, f.Record())
+		}
+		if err == nil {
+			z.Release()
+		}
 	}
 	if got == end {
 		if left := w.leftovers(); len(left) > 0 {

@@ -42,19 +42,19 @@ type world struct {
 	before, answer func(op string) error
 }
 
-func newWorld(t testing.TB, put bool) *world {
-	t.Helper()
-	top := t.TempDir()
-	w := &world{t: t, root: filepath.Join(top, "lake"), dir: filepath.Join(top, "staging"), put: put}
+func newWorld(tb testing.TB, put bool) *world {
+	tb.Helper()
+	top := tb.TempDir()
+	w := &world{t: tb, root: filepath.Join(top, "lake"), dir: filepath.Join(top, "staging"), put: put}
 	if err := os.MkdirAll(filepath.Join(w.root, "t"), 0o755); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	folder, err := objectstore.NewFolder(w.root)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	w.folder = folder
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		w.close()
 		_ = folder.Close()
 	})
@@ -293,13 +293,13 @@ func (w *world) lake() string {
 	return string(raw)
 }
 
-func bytesOf(t testing.TB, f *staging.File) string {
-	t.Helper()
+func bytesOf(tb testing.TB, f *staging.File) string {
+	tb.Helper()
 	raw, err := io.ReadAll(io.NewSectionReader(fileReader(func(p []byte, off int64) (int, error) {
-		return f.ReadAt(t.Context(), p, off)
+		return f.ReadAt(tb.Context(), p, off)
 	}), 0, f.Size()))
 	if err != nil {
-		t.Fatalf("read of a staged file: %v", err)
+		tb.Fatalf("read of a staged file: %v", err)
 	}
 	return string(raw)
 }

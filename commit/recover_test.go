@@ -49,7 +49,7 @@ func TestRecoverWithTheStoreDownKeeps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := z.SetState(staging.Publishing, "", true); err != nil {
+	if err = z.SetState(staging.Publishing, "", true); err != nil {
 		t.Fatal(err)
 	}
 	z.Release()

@@ -10,15 +10,15 @@ import (
 )
 
 // smallFile is what parquet-go writes for a few rows.
-func smallFile(t testing.TB) []byte {
-	t.Helper()
+func smallFile(tb testing.TB) []byte {
+	tb.Helper()
 	type row struct {
 		ID   int64  `parquet:"id"`
 		Name string `parquet:"name"`
 	}
 	var buf bytes.Buffer
 	if err := parquet.Write(&buf, []row{{1, "a"}, {2, "b"}, {3, "c"}}); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return buf.Bytes()
 }

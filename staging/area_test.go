@@ -26,9 +26,9 @@ func TestOpenRefusesWhatIsNotPrivate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	real, link := filepath.Join(top, "real"), filepath.Join(top, "link")
-	must(os.Mkdir(real, 0o700))
-	must(os.Symlink(real, link))
+	dir, link := filepath.Join(top, "dir"), filepath.Join(top, "link")
+	must(os.Mkdir(dir, 0o700))
+	must(os.Symlink(dir, link))
 	shared := filepath.Join(top, "shared")
 	must(os.Mkdir(shared, 0o700))
 	must(os.Chmod(shared, 0o777|os.ModeSticky))
@@ -58,8 +58,8 @@ func TestOpenRefusesWhatIsNotPrivate(t *testing.T) {
 		}
 	}
 	if os.Geteuid() == 0 {
-		must(os.Chown(real, 12345, 0))
-		if _, err := Open(real, Options{}); !errors.Is(err, ErrUnsafe) || !strings.Contains(err.Error(), "12345") {
+		must(os.Chown(dir, 12345, 0))
+		if _, err := Open(dir, Options{}); !errors.Is(err, ErrUnsafe) || !strings.Contains(err.Error(), "12345") {
 			t.Errorf("another's directory: %v", err)
 		}
 	}
@@ -122,7 +122,7 @@ func TestOpenOnMemoryWarnsAndReadOnlyAndFullAreClear(t *testing.T) {
 	}
 	_ = a.Close()
 	_ = os.WriteFile(filepath.Join(dir, "fill"), make([]byte, 2<<20), 0o600) // fails: full
-	if _, err := Open(staging, Options{}); !errors.Is(err, objectstore.ErrNoSpace) || !strings.Contains(err.Error(), "recover") {
+	if _, err = Open(staging, Options{}); !errors.Is(err, objectstore.ErrNoSpace) || !strings.Contains(err.Error(), "recover") {
 		t.Errorf("Open of a full directory: %v", err)
 	}
 	if a, err = Open(staging, Options{AllowFull: true}); err != nil {
@@ -151,9 +151,9 @@ func TestCase23FullDisk(t *testing.T) {
 	defer func() { _ = a.Close() }()
 	create := func() *File {
 		t.Helper()
-		f, err := a.Create(t.Context(), NewWrite{Target: objectstore.Location{Bucket: "b", Key: "f"}})
-		if err != nil {
-			t.Fatal(err)
+		f, createErr := a.Create(t.Context(), NewWrite{Target: objectstore.Location{Bucket: "b", Key: "f"}})
+		if createErr != nil {
+			t.Fatal(createErr)
 		}
 		return f
 	}
@@ -189,10 +189,10 @@ func TestDamagedWritesAreKeptAndShown(t *testing.T) {
 		{"empty record", func(_ *testing.T, dir string) { _ = os.Truncate(filepath.Join(dir, recordName), 0) }, "empty"},
 		{"cut record", func(_ *testing.T, dir string) { _ = os.Truncate(filepath.Join(dir, recordName), 40) }, "parse"},
 		{"huge record", func(_ *testing.T, dir string) { _ = os.Truncate(filepath.Join(dir, recordName), recordMax+1) }, "over"},
-		{"version of the future", func(t *testing.T, dir string) { edit(t, dir, "version", 2) }, "version 2"},
-		{"another's id", func(t *testing.T, dir string) { edit(t, dir, "id", "x") }, "names the write"},
-		{"unknown state", func(t *testing.T, dir string) { edit(t, dir, "state", "half") }, "half"},
-		{"spool elsewhere", func(t *testing.T, dir string) { edit(t, dir, "data", "../../lock") }, "spool named"},
+		{"version of the future", edit("version", 2), "version 2"},
+		{"another's id", edit("id", "x"), "names the write"},
+		{"unknown state", edit("state", "half"), "half"},
+		{"spool elsewhere", edit("data", "../../lock"), "spool named"},
 		{"record is a link", func(_ *testing.T, dir string) {
 			_ = os.Remove(filepath.Join(dir, recordName))
 			_ = os.Symlink("/etc/passwd", filepath.Join(dir, recordName))
@@ -236,21 +236,24 @@ func TestDamagedWritesAreKeptAndShown(t *testing.T) {
 	}
 }
 
-func edit(t *testing.T, dir, key string, value any) {
-	t.Helper()
-	path := filepath.Join(dir, recordName)
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fields := map[string]any{}
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		t.Fatal(err)
-	}
-	fields[key] = value
-	raw, _ = json.Marshal(fields)
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
+// edit returns a damage that sets a field of the record.
+func edit(key string, value any) func(t *testing.T, dir string) {
+	return func(t *testing.T, dir string) {
+		t.Helper()
+		path := filepath.Join(dir, recordName)
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields := map[string]any{}
+		if err = json.Unmarshal(raw, &fields); err != nil {
+			t.Fatal(err)
+		}
+		fields[key] = value
+		raw, _ = json.Marshal(fields)
+		if err = os.WriteFile(path, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -280,7 +283,7 @@ func sorted(s ...string) []string { slices.Sort(s); return s }
 
 func TestMissingBlocksAreDamage(t *testing.T) {
 	e := newEnv(t)
-	base := e.object(t, "f", make([]byte, 3*blockSize))
+	base := e.object(t, make([]byte, 3*blockSize))
 	f := e.create(t, NewWrite{Base: &base})
 	mustWrite(t, f, 0, "x")
 	_ = os.Remove(filepath.Join(e.area.path(f.ID()), blocksName))
@@ -292,7 +295,7 @@ func TestMissingBlocksAreDamage(t *testing.T) {
 
 func TestBaseGoneIsToldWhenRead(t *testing.T) {
 	e := newEnv(t)
-	base := e.object(t, "f", bytes.Repeat([]byte("b"), 2*blockSize))
+	base := e.object(t, bytes.Repeat([]byte("b"), 2*blockSize))
 	f := e.create(t, NewWrite{Base: &base})
 	mustWrite(t, f, 0, "x")
 	g := e.create(t, NewWrite{Base: &base})
@@ -300,7 +303,7 @@ func TestBaseGoneIsToldWhenRead(t *testing.T) {
 	if err := g.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	e.object(t, "f", []byte("other"))
+	e.object(t, []byte("other"))
 	e.reopen(t)
 	f, _ = e.area.Find(f.ID())
 	if _, err := f.ReadAt(t.Context(), make([]byte, 10), blockSize); !errors.Is(err, objectstore.ErrChanged) {

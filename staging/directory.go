@@ -139,7 +139,7 @@ func Open(dir string, o Options) (*Area, error) {
 		return nil, directoryError(dir, err)
 	}
 	a := &Area{dir: dir, opts: o.withDefaults(), files: make(map[string]*File)}
-	if err := ensureDirectory(dir); err != nil {
+	if err = ensureDirectory(dir); err != nil {
 		return nil, err
 	}
 	if a.lock, err = lockDirectory(dir); err != nil {

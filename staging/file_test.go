@@ -46,7 +46,7 @@ func TestNewFileIsOnDiskAndFoundAgain(t *testing.T) {
 
 func TestOpenForWritingThatChangesNothingLeavesNothing(t *testing.T) {
 	e := newEnv(t)
-	base := e.object(t, "f", []byte("old"))
+	base := e.object(t, []byte("old"))
 	f := e.create(t, NewWrite{Base: &base})
 	if f.Dirty() || f.Touched() {
 		t.Error("an untouched overwrite is dirty or touched")
@@ -67,8 +67,8 @@ func TestOpenForWritingThatChangesNothingLeavesNothing(t *testing.T) {
 
 func TestCreateChecksTheBaseAndTheTarget(t *testing.T) {
 	e := newEnv(t)
-	base := e.object(t, "f", []byte("old"))
-	e.object(t, "f", []byte("newer"))
+	base := e.object(t, []byte("old"))
+	e.object(t, []byte("newer"))
 	if _, err := e.area.Create(t.Context(), NewWrite{Target: e.loc("f"), Base: &base}); !errors.Is(err, objectstore.ErrChanged) {
 		t.Errorf("Create over a replaced base: %v, want ErrChanged", err)
 	}
@@ -85,7 +85,7 @@ func TestCreateChecksTheBaseAndTheTarget(t *testing.T) {
 
 func TestTruncateToZeroAndWholeBlocksFetchNothing(t *testing.T) {
 	e := newEnv(t)
-	base := e.object(t, "f", bytes.Repeat([]byte("x"), 3*blockSize))
+	base := e.object(t, bytes.Repeat([]byte("x"), 3*blockSize))
 	f := e.create(t, NewWrite{Base: &base})
 	f.cur.base.pin = failingPin{}
 	if err := f.Truncate(t.Context(), 0); err != nil {
@@ -168,7 +168,7 @@ func TestGivingUpIsNoPoison(t *testing.T) {
 
 func TestAppendersNeverOverwriteOneAnother(t *testing.T) {
 	e := newEnv(t)
-	base := e.object(t, "f", []byte("first\n"))
+	base := e.object(t, []byte("first\n"))
 	f := e.create(t, NewWrite{Base: &base})
 	var wg sync.WaitGroup
 	for w := range 4 {
@@ -225,7 +225,7 @@ func TestSeekFindsDataAndHoles(t *testing.T) {
 	if err := f.Truncate(t.Context(), 4<<20); err != nil {
 		t.Fatal(err)
 	}
-	base := e.object(t, "f", make([]byte, 2*blockSize+5))
+	base := e.object(t, make([]byte, 2*blockSize+5))
 	g := e.create(t, NewWrite{Base: &base})
 	if err := g.Truncate(t.Context(), 8*blockSize); err != nil {
 		t.Fatal(err)
@@ -276,7 +276,7 @@ func TestPublishedGoesOnAsTheNextVersion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := z.Seal(t.Context()); err != nil {
+		if err = z.Seal(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		target := filepath.Join(e.root, "f")
@@ -318,7 +318,7 @@ func TestPublishedGoesOnAsTheNextVersion(t *testing.T) {
 
 func TestRebaseMovesTheAppendedBytes(t *testing.T) {
 	e := newEnv(t)
-	base := e.object(t, "f", []byte("one\n"))
+	base := e.object(t, []byte("one\n"))
 	f := e.create(t, NewWrite{Base: &base})
 	if _, err := f.Append(t.Context(), []byte("mine\n")); err != nil {
 		t.Fatal(err)
@@ -326,7 +326,7 @@ func TestRebaseMovesTheAppendedBytes(t *testing.T) {
 	if err := f.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	newer := e.object(t, "f", []byte("one\ntwo\n"))
+	newer := e.object(t, []byte("one\ntwo\n"))
 	z, err := f.Freeze(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -355,7 +355,7 @@ func TestRebasedWriteNeedsNoBase(t *testing.T) {
 		e := newEnv(t)
 		var w NewWrite
 		if from != "" {
-			base := e.object(t, "f", []byte(from))
+			base := e.object(t, []byte(from))
 			w.Base = &base
 		}
 		f := e.create(t, w)
@@ -363,7 +363,7 @@ func TestRebasedWriteNeedsNoBase(t *testing.T) {
 			t.Fatal(err)
 		}
 		theirs := strings.Repeat("x", 3*blockSize)
-		newer := e.object(t, "f", []byte(theirs))
+		newer := e.object(t, []byte(theirs))
 		z, err := f.Freeze(t.Context())
 		if err == nil {
 			err = z.Rebase(t.Context(), newer)
@@ -372,7 +372,7 @@ func TestRebasedWriteNeedsNoBase(t *testing.T) {
 			t.Fatal(err)
 		}
 		z.Release()
-		e.object(t, "f", []byte("replaced again"))
+		e.object(t, []byte("replaced again"))
 		e.reopen(t)
 		if got := string(readAll(t, only(t, e.area))); got != theirs+"mine\n" {
 			t.Errorf("from %q: %d bytes after a crash, want %d", from, len(got), len(theirs)+5)
@@ -382,7 +382,7 @@ func TestRebasedWriteNeedsNoBase(t *testing.T) {
 
 func TestAWriteElsewhereIsKnownToRecovery(t *testing.T) {
 	e := newEnv(t)
-	base := e.object(t, "f", []byte("one\n"))
+	base := e.object(t, []byte("one\n"))
 	for _, do := range []func(f *File) error{
 		func(f *File) error { _, err := f.WriteAt(t.Context(), []byte("O"), 0); return err },
 		func(f *File) error { return f.Truncate(t.Context(), 2) },

@@ -2,6 +2,7 @@ package staging
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -33,107 +34,107 @@ func (s *countingStore) OpenObject(ctx context.Context, o objectstore.Object) (*
 	return s.Folder.OpenObject(ctx, o)
 }
 
-func newEnv(t testing.TB) *env {
-	t.Helper()
-	top := t.TempDir()
+func newEnv(tb testing.TB) *env {
+	tb.Helper()
+	top := tb.TempDir()
 	e := &env{root: filepath.Join(top, "lake"), dir: filepath.Join(top, "staging")}
 	if err := os.Mkdir(e.root, 0o755); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	folder, err := objectstore.NewFolder(e.root)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = folder.Close() })
+	tb.Cleanup(func() { _ = folder.Close() })
 	e.store = &countingStore{Folder: folder}
 	e.opts = Options{Store: e.store}
-	e.open(t)
-	t.Cleanup(func() { _ = e.area.Close() })
+	e.open(tb)
+	tb.Cleanup(func() { _ = e.area.Close() })
 	return e
 }
 
-func (e *env) open(t testing.TB) {
-	t.Helper()
+func (e *env) open(tb testing.TB) {
+	tb.Helper()
 	area, err := Open(e.dir, e.opts)
 	if err != nil {
-		t.Fatalf("Open: %v", err)
+		tb.Fatalf("Open: %v", err)
 	}
 	e.area = area
 }
 
 // reopen is what a new process finds: the descriptors are closed, nothing is
 // synced or tidied up.
-func (e *env) reopen(t testing.TB) {
-	t.Helper()
+func (e *env) reopen(tb testing.TB) {
+	tb.Helper()
 	if err := e.area.Close(); err != nil {
-		t.Fatalf("Close: %v", err)
+		tb.Fatalf("Close: %v", err)
 	}
-	e.open(t)
+	e.open(tb)
 }
 
 func (e *env) loc(key string) objectstore.Location {
 	return objectstore.Location{Bucket: e.root, Key: key}
 }
 
-// object puts bytes into the store.
-func (e *env) object(t testing.TB, key string, data []byte) objectstore.Object {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(e.root, key), data, 0o644); err != nil {
-		t.Fatal(err)
+// object puts bytes into the store, as "f".
+func (e *env) object(tb testing.TB, data []byte) objectstore.Object {
+	tb.Helper()
+	if err := os.WriteFile(filepath.Join(e.root, "f"), data, 0o644); err != nil {
+		tb.Fatal(err)
 	}
-	o, err := e.store.Stat(t.Context(), e.loc(key))
+	o, err := e.store.Stat(tb.Context(), e.loc("f"))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return o
 }
 
-func (e *env) create(t testing.TB, w NewWrite) *File {
-	t.Helper()
+func (e *env) create(tb testing.TB, w NewWrite) *File {
+	tb.Helper()
 	if w.Target.Key == "" {
 		w.Target = e.loc("t/f")
 	}
 	if w.Path == "" {
 		w.Path = "db/t/f"
 	}
-	f, err := e.area.Create(t.Context(), w)
+	f, err := e.area.Create(tb.Context(), w)
 	if err != nil {
-		t.Fatalf("Create: %v", err)
+		tb.Fatalf("Create: %v", err)
 	}
 	return f
 }
 
-func readAll(t testing.TB, f *File) []byte {
-	t.Helper()
+func readAll(tb testing.TB, f *File) []byte {
+	tb.Helper()
 	p := make([]byte, f.Size()+10)
-	n, err := f.ReadAt(t.Context(), p, 0)
-	if err != io.EOF {
-		t.Fatalf("ReadAt of all: %d, %v; want io.EOF", n, err)
+	n, err := f.ReadAt(tb.Context(), p, 0)
+	if !errors.Is(err, io.EOF) {
+		tb.Fatalf("ReadAt of all: %d, %v; want io.EOF", n, err)
 	}
 	return p[:n]
 }
 
-func mustWrite(t testing.TB, f *File, off int64, data string) {
-	t.Helper()
-	if n, err := f.WriteAt(t.Context(), []byte(data), off); n != len(data) || err != nil {
-		t.Fatalf("WriteAt(%d): %d, %v", off, n, err)
+func mustWrite(tb testing.TB, f *File, off int64, data string) {
+	tb.Helper()
+	if n, err := f.WriteAt(tb.Context(), []byte(data), off); n != len(data) || err != nil {
+		tb.Fatalf("WriteAt(%d): %d, %v", off, n, err)
 	}
 }
 
-func only(t testing.TB, a *Area) *File {
-	t.Helper()
+func only(tb testing.TB, a *Area) *File {
+	tb.Helper()
 	files := a.Files()
 	if len(files) != 1 {
-		t.Fatalf("%d writes in the area, want 1", len(files))
+		tb.Fatalf("%d writes in the area, want 1", len(files))
 	}
 	return files[0]
 }
 
-func names(t testing.TB, dir string) []string {
-	t.Helper()
+func names(tb testing.TB, dir string) []string {
+	tb.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var out []string
 	for _, e := range entries {

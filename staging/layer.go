@@ -174,7 +174,9 @@ func (b *bitmap) run(block int64) (end int64, has bool) {
 	if block >= b.blocks {
 		return 1 << 44, true // past 2^61 bytes
 	}
-	for end = block + 1; end < b.blocks && b.has(end) == has; end++ {
+	end = block + 1
+	for end < b.blocks && b.has(end) == has {
+		end++
 	}
 	return end, has
 }

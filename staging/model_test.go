@@ -48,7 +48,7 @@ func (m *model) begin() {
 	w := NewWrite{Target: m.e.loc("f"), Append: true, Cond: objectstore.Cond{IfNoneMatch: true}}
 	if m.rnd.IntN(4) > 0 {
 		m.data = m.bytes(m.rnd.IntN(5*blockSize) + 1)
-		base := m.e.object(m.t, "f", m.data)
+		base := m.e.object(m.t, m.data)
 		w.Base, w.Cond = &base, objectstore.Cond{IfMatch: base.Match}
 	}
 	m.f = m.e.create(m.t, w)
@@ -154,7 +154,7 @@ func (m *model) publish() error {
 	if z.Clean {
 		return nil
 	}
-	if err := z.Fill(m.t.Context()); err != nil {
+	if err = z.Fill(m.t.Context()); err != nil {
 		return err
 	}
 	adopt := m.rnd.IntN(2) == 0

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -66,11 +67,14 @@ func (l *layer) nextData(id string, off int64) (int64, error) {
 		return off, nil
 	}
 	at, err := unix.Seek(int(l.spool.file.Fd()), off, unix.SEEK_DATA)
-	if end < l.have.blocks && (err != nil || at > end*blockSize) {
+	if err != nil {
+		at, err = math.MaxInt64, seekError(id, err)
+	}
+	if end < l.have.blocks && at > end*blockSize && (err == nil || errors.Is(err, io.EOF)) {
 		return end * blockSize, nil // there the older object begins again
 	}
 	if err != nil {
-		return 0, seekError(id, err)
+		return 0, err
 	}
 	return at, nil
 }

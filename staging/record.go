@@ -49,8 +49,10 @@ type exactPair struct {
 func (d *diskRecord) pairs() []exactPair {
 	e := d.Exact
 	pairs := []exactPair{
-		{&d.Target.Bucket, &e.TargetBucket}, {&d.Target.Key, &e.TargetKey},
-		{&d.Prefix.Bucket, &e.PrefixBucket}, {&d.Prefix.Key, &e.PrefixKey},
+		{&d.Target.Bucket, &e.TargetBucket},
+		{&d.Target.Key, &e.TargetKey},
+		{&d.Prefix.Bucket, &e.PrefixBucket},
+		{&d.Prefix.Key, &e.PrefixKey},
 		{&d.Path, &e.Path},
 	}
 	if d.Base != nil {

@@ -2,6 +2,7 @@ package staging
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -19,7 +20,7 @@ func FuzzRecordRoundTrip(f *testing.F) {
 			Created: day, Changed: day,
 		}
 		if withBase {
-			want.Base = &objectstore.Object{Location: want.Target, Size: size}
+			want.Base = &objectstore.Object{Location: want.Target, Size: size, ETag: strings.ToValidUTF8(etag, "?")}
 		}
 		raw, err := encodeRecord(want)
 		if err != nil {

@@ -33,9 +33,9 @@ func TestOpenDropsAWriteThatNeverBegan(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tt.bytes != "" {
-				f, err := os.OpenFile(spool, os.O_WRONLY|os.O_APPEND, 0)
-				if err != nil {
-					t.Fatal(err)
+				f, openErr := os.OpenFile(spool, os.O_WRONLY|os.O_APPEND, 0)
+				if openErr != nil {
+					t.Fatal(openErr)
 				}
 				_, err = f.WriteString(tt.bytes)
 				if err = errors.Join(err, f.Close()); err != nil {
