@@ -24,15 +24,41 @@ func (d *dirNode) OpendirHandle(context.Context, uint32) (gofs.FileHandle, uint3
 }
 
 // dirHandle is one open directory: a stream over one listing, whose entries
-// carry what READDIRPLUS answers. An entry's offset is its number, from 1. The
-// bridge calls one method of a handle at a time.
+// carry what READDIRPLUS answers. An entry's offset is its number, from 1. What
+// was given out is kept by name, so that seekdir(3) leads to the same place
+// whatever was removed meanwhile; rewinddir(3) begins a new listing. The bridge
+// calls one method of a handle at a time.
 type dirHandle struct {
-	dir    *dirNode
-	next   func() (catalogview.Node, error, bool)
-	stop   func()
-	pos    uint64 // entries given out
-	last   catalogview.Node
+	dir   *dirNode
+	next  func() (catalogview.Node, error, bool)
+	stop  func()
+	pos   uint64 // of the entry given out last
+	given givenNames
+	last  catalogview.Node // of the entry given out last, if it is of the listing
+	// failed is sticky: a listing is whole or ends in an error.
 	failed error
+}
+
+// givenNames are the entries that a listing gave out: the bytes of all names
+// in one piece, for there may be a million.
+type givenNames struct {
+	bytes []byte
+	ends  []uint32
+	dirs  []bool
+}
+
+func (g *givenNames) add(base string, dir bool) {
+	g.bytes = append(g.bytes, base...)
+	g.ends = append(g.ends, uint32(len(g.bytes)))
+	g.dirs = append(g.dirs, dir)
+}
+
+func (g *givenNames) at(i uint64) (base string, dir bool) {
+	begin := uint32(0)
+	if i > 0 {
+		begin = g.ends[i-1]
+	}
+	return string(g.bytes[begin:g.ends[i]]), g.dirs[i]
 }
 
 var (
@@ -58,27 +84,53 @@ func (h *dirHandle) Readdirent(context.Context) (*fuse.DirEntry, syscall.Errno) 
 		up, _ := parent(path)
 		return &fuse.DirEntry{Name: "..", Mode: syscall.S_IFDIR, Ino: h.dir.fs.inodeOf(up), Off: h.pos}, 0
 	}
+	if i := h.pos - 2; i < uint64(len(h.given.ends)) {
+		h.last = catalogview.Node{}
+		return h.entry(path, i), 0
+	}
+	more, err := h.fetch(path)
+	if err != nil {
+		return nil, h.dir.fs.fail("readdir", path, err)
+	}
+	if !more {
+		return nil, 0
+	}
+	return h.entry(path, h.pos-2), 0
+}
+
+// fetch takes the next entry from the listing into given and last.
+func (h *dirHandle) fetch(path string) (more bool, err error) {
+	if h.failed != nil {
+		return false, h.failed
+	}
 	if h.next == nil {
 		h.next, h.stop = iter.Pull2(h.dir.fs.View.ReadDir(context.Background(), path))
 	}
 	n, err, ok := h.next()
-	if !ok {
-		return nil, 0
-	}
-	if errors.Is(err, objectstore.ErrNotExist) && h.dir.fs.virtual(path) {
-		return nil, 0
+	if !ok || errors.Is(err, objectstore.ErrNotExist) && h.dir.fs.virtual(path) {
+		return false, nil
 	}
 	if err != nil {
-		return nil, h.dir.fs.fail("readdir", path, err)
+		h.failed = err
+		return false, err
 	}
-	h.pos++
-	h.last = n
-	mode := uint32(syscall.S_IFDIR)
-	if n.Kind == catalogview.KindObject || n.Kind == catalogview.KindEntry {
-		mode = syscall.S_IFREG
+	dir, base := parent(n.Path)
+	h.given.add(base, n.Kind.Directory())
+	if h.last = n; dir != path {
+		h.last = catalogview.Node{} // the directory was renamed meanwhile
 	}
-	_, base := parent(n.Path)
-	return &fuse.DirEntry{Name: base, Mode: mode, Ino: h.dir.fs.inodeOf(n.Path), Off: h.pos}, 0
+	return true, nil
+}
+
+// entry gives out the i-th name.
+func (h *dirHandle) entry(path string, i uint64) *fuse.DirEntry {
+	h.pos = i + 3
+	base, dir := h.given.at(i)
+	mode := uint32(syscall.S_IFREG)
+	if dir {
+		mode = syscall.S_IFDIR
+	}
+	return &fuse.DirEntry{Name: base, Mode: mode, Ino: h.dir.fs.inodeOf(child(path, base)), Off: h.pos}
 }
 
 // Lookup answers READDIRPLUS from the listing, without a request.
@@ -93,16 +145,17 @@ func (h *dirHandle) Lookup(ctx context.Context, base string, out *fuse.EntryOut)
 
 // Seekdir goes on behind entry off; 0 begins a new listing.
 func (h *dirHandle) Seekdir(ctx context.Context, off uint64) syscall.Errno {
-	if off < h.pos || off == 0 {
+	if off == 0 {
 		h.Releasedir(ctx, 0)
 	}
+	h.pos = min(off, uint64(len(h.given.ends))+2)
 	for h.pos < off {
 		e, errno := h.Readdirent(ctx)
 		if errno != 0 {
 			return errno
 		}
 		if e == nil {
-			return 0 // entries went meanwhile: the end
+			return 0 // behind the end
 		}
 	}
 	return 0
@@ -113,7 +166,7 @@ func (h *dirHandle) Releasedir(context.Context, uint32) {
 	if h.stop != nil {
 		h.stop()
 	}
-	h.next, h.stop, h.pos, h.last = nil, nil, 0, catalogview.Node{}
+	*h = dirHandle{dir: h.dir}
 }
 
 // Fsyncdir has nothing to do: a publish is durable with its directory.
