@@ -7,6 +7,7 @@ import (
 	"log"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -47,6 +48,14 @@ const (
 func (f *FS) Mount(mountpoint string, o MountOptions) (*Mount, error) {
 	options := f.mountOptions(o)
 	f.root.name.ino = rootIno
+	path, err := filepath.EvalSymlinks(mountpoint)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("mount %s: %w", mountpoint, err)
+	}
+	f.proc.device = sync.OnceValue(func() string { return f.proc.deviceAt(path) })
 	f.owners.RawFileSystem = gofs.NewNodeFS(f.root, options)
 	server, err := fuse.NewServer(&counted{RawFileSystem: f.owners, metrics: f.Metrics}, mountpoint, &options.MountOptions)
 	if err != nil {
