@@ -9,10 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,37 +58,6 @@ func TestCase21LostAnswer(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// TestOvertakenBeforeItsAnswer: ours took effect, its answer was lost, and another
-// replaced it before we looked. An append must not be sent a second time.
-func TestOvertakenBeforeItsAnswer(t *testing.T) {
-	w := newWorld(t, false)
-	base := w.object("one\n")
-	f, err := w.area.Create(t.Context(), w.newWrite(&base))
-	if err == nil {
-		_, err = f.Append(t.Context(), []byte("mine\n"))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.answer = func(op string) error {
-		if op == "adopt" {
-			w.object("one\nmine\ntheirs\n")
-			return objectstore.ErrUnavailable
-		}
-		return nil
-	}
-	if _, err := w.c.Commit(t.Context(), f); err != nil || w.lake() != "one\nmine\ntheirs\n" {
-		t.Fatalf("Commit: %v, the lake has %q", err, w.lake())
-	}
-	w.answer = nil
-	if _, err := f.Append(t.Context(), []byte("more\n")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.c.Commit(t.Context(), f); err != nil || w.lake() != "one\nmine\ntheirs\nmore\n" {
-		t.Errorf("next append: %v, the lake has %q", err, w.lake())
 	}
 }
 
@@ -162,140 +127,6 @@ func TestUnsettledStaysPublishing(t *testing.T) {
 		}
 		w.close()
 	})
-}
-
-// TestCase25 is cases.md 25: two rewrite one file, two create one name. The
-// loser's bytes are kept and listed.
-func TestCase25TwoWriters(t *testing.T) {
-	for _, put := range []bool{false, true} {
-		for _, base := range []bool{false, true} {
-			w := newWorld(t, put)
-			var old *objectstore.Object
-			want := objectstore.ErrExist
-			if base {
-				o := w.object("old")
-				old, want = &o, objectstore.ErrChanged
-			}
-			f := w.create(old, "mine")
-			w.object("theirs")
-			_, err := w.c.Commit(t.Context(), f)
-			if !errors.Is(err, want) || w.lake() != "theirs" {
-				t.Errorf("put %v, base %v: Commit: %v, want %v; the lake has %q", put, base, err, want, w.lake())
-			}
-			if rec := f.Record(); rec.State != staging.Failed || rec.Error == "" || bytesOf(t, f) != "mine" {
-				t.Errorf("put %v, base %v: record %+v", put, base, rec)
-			}
-		}
-	}
-}
-
-func TestRemovedMeanwhileIsChanged(t *testing.T) {
-	for _, appending := range []bool{false, true} {
-		w := newWorld(t, false)
-		base := w.object("old\n")
-		f, err := w.area.Create(t.Context(), w.newWrite(&base))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if appending {
-			_, err = f.Append(t.Context(), []byte("x"))
-		} else {
-			_, err = f.WriteAt(t.Context(), []byte("x"), 0)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Remove(filepath.Join(w.root, target)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.c.Commit(t.Context(), f); !errors.Is(err, objectstore.ErrChanged) || w.lake() != "absent" {
-			t.Errorf("appending %v: %v, want ErrChanged; the lake has %q", appending, err, w.lake())
-		}
-	}
-}
-
-// TestCase69Appenders is cases.md 69: two mounts, 200 lines each, every one
-// published by a commit of its own; 400 lines are there, the name new.
-func TestCase69Appenders(t *testing.T) {
-	const lines = 200
-	first := newWorld(t, false)
-	second := newWorld(t, false)
-	second.close()
-	_ = second.folder.Close()
-	second.root = first.root
-	folder, err := objectstore.NewFolder(first.root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second.folder = folder
-	second.start()
-	var wg sync.WaitGroup
-	for n, w := range []*world{first, second} {
-		wg.Go(func() {
-			for i := range lines {
-				if err := w.echo(fmt.Sprintf("%d-%03d\n", n, i)); err != nil {
-					t.Errorf("line %d-%03d: %v", n, i, err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	got := strings.Split(strings.TrimSuffix(first.lake(), "\n"), "\n")
-	if len(got) != 2*lines {
-		t.Errorf("%d lines, want %d", len(got), 2*lines)
-	}
-	slices.Sort(got)
-	if n := len(slices.Compact(got)); n != 2*lines {
-		t.Errorf("%d distinct lines, want %d", n, 2*lines)
-	}
-	if left := len(first.leftovers()) + len(second.leftovers()); left != 0 {
-		t.Errorf("%d writes are left staged", left)
-	}
-}
-
-// echo is one `echo line >> f`.
-func (w *world) echo(line string) error {
-	ctx := w.t.Context()
-	for {
-		n := w.newWrite(nil)
-		base, err := w.folder.Stat(ctx, w.loc(target))
-		if err == nil {
-			n = w.newWrite(&base)
-		} else if !errors.Is(err, objectstore.ErrNotExist) {
-			return err
-		}
-		n.Append = true
-		f, err := w.area.Create(ctx, n)
-		if errors.Is(err, objectstore.ErrChanged) {
-			continue // replaced between the look and the open
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := f.Append(ctx, []byte(line)); err != nil {
-			return err
-		}
-		if _, err := w.c.Commit(ctx, f); err != nil {
-			return err
-		}
-		return f.Drop()
-	}
-}
-
-func TestAppendOfNothingToAnothersNewFileIsDone(t *testing.T) {
-	w := newWorld(t, false)
-	n := w.newWrite(nil)
-	n.Append = true
-	f, err := w.area.Create(t.Context(), n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.object("theirs")
-	obj, err := w.c.Commit(t.Context(), f)
-	if err != nil || obj.Size != 6 || w.lake() != "theirs" || f.Dirty() || len(w.leftovers()) != 0 {
-		t.Errorf("`: >> f` after another's create: %+v, %v; the lake has %q, %q staged", obj, err, w.lake(), w.leftovers())
-	}
 }
 
 func TestFormatIsCheckedBeforeAnythingIsSent(t *testing.T) {
@@ -408,50 +239,6 @@ func TestNothingToPublishSendsNothing(t *testing.T) {
 	obj, err := w.c.Commit(t.Context(), f)
 	if err != nil || obj.ETag != base.ETag || w.count("store adopt") != 0 {
 		t.Errorf("Commit of an untouched file: %+v, %v", obj, err)
-	}
-}
-
-func TestCommitsOfOneTargetWaitForOneAnother(t *testing.T) {
-	w := newWorld(t, false)
-	var mu sync.Mutex
-	inside, worst := 0, 0
-	w.before = func(op string) error {
-		if op == "adopt" {
-			mu.Lock()
-			inside++
-			worst = max(worst, inside)
-			mu.Unlock()
-		}
-		return nil
-	}
-	w.answer = func(op string) error {
-		if op == "adopt" {
-			mu.Lock()
-			inside--
-			mu.Unlock()
-		}
-		return nil
-	}
-	var wg sync.WaitGroup
-	for i := range 8 {
-		n := w.newWrite(nil)
-		n.Cond = objectstore.Cond{}
-		f, err := w.area.Create(t.Context(), n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := write(w, f, strconv.Itoa(i), 0); err != nil {
-			t.Fatal(err)
-		}
-		wg.Go(func() {
-			if _, err := w.c.Commit(t.Context(), f); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if worst != 1 || len(w.c.targets.held) != 0 {
-		t.Errorf("%d at once, %d locks left", worst, len(w.c.targets.held))
 	}
 }
 

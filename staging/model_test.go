@@ -28,7 +28,7 @@ type model struct {
 // in memory, with crashes, syncs, publishes and rebases between, and compares
 // after each.
 func TestModel(t *testing.T) {
-	seeds := 40
+	seeds := 25
 	if testing.Short() {
 		seeds = 10
 	}

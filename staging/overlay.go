@@ -1,0 +1,124 @@
+package staging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// fetchEdges brings those blocks of the older object into the spool that a
+// write of [off, end) covers in part.
+func (f *File) fetchEdges(ctx context.Context, off, end int64) error {
+	first, last := off/blockSize, (end-1)/blockSize
+	if err := f.fetchEdge(ctx, first, off, end); err != nil || first == last {
+		return err
+	}
+	return f.fetchEdge(ctx, last, off, end)
+}
+
+func (f *File) fetchEdge(ctx context.Context, block, off, end int64) error {
+	l := f.cur
+	from, to := block*blockSize, min((block+1)*blockSize, l.baseSize)
+	if l.have.has(block) || off <= from && end >= to {
+		return nil
+	}
+	return f.fetch(ctx, from, to)
+}
+
+// fetch copies [from, to) of the older object, at most a block, into the spool.
+func (f *File) fetch(ctx context.Context, from, to int64) error {
+	buf, _ := f.area.pool.Get().(*[]byte)
+	if buf == nil {
+		buf = new([]byte)
+		*buf = make([]byte, blockSize)
+	}
+	defer f.area.pool.Put(buf)
+	return copyRange(ctx, copyArgs{dst: f.cur.spool.file, at: from, src: f.cur.base, from: from, n: to - from, buf: *buf})
+}
+
+type copyArgs struct {
+	dst  *os.File
+	at   int64
+	src  *source
+	from int64
+	n    int64
+	buf  []byte
+}
+
+// copyRange copies n bytes of src from from on to dst at at.
+func copyRange(ctx context.Context, c copyArgs) error {
+	for done := int64(0); done < c.n; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		part := c.buf[:min(int64(len(c.buf)), c.n-done)]
+		m, err := c.src.readAt(ctx, part, c.from+done)
+		if m < len(part) {
+			if err == nil || errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
+		if _, err := c.dst.WriteAt(part, c.at+done); err != nil {
+			return err
+		}
+		done += int64(m)
+	}
+	return nil
+}
+
+// mark notes that the spool has the blocks [from, to), in memory and for a
+// recovery. The bytes are in the spool before: killed in between, the file
+// reads as if the write, which nobody acknowledged, had not been.
+func (f *File) mark(from, to int64) error {
+	to = min(to, f.cur.have.blocks)
+	if from >= to || f.cur.have.set(from, to) == 0 {
+		return nil
+	}
+	for int64(len(f.ones)) < to-from {
+		f.ones = append(f.ones, 1)
+	}
+	if err := f.area.step("write", blocksName); err != nil {
+		return err
+	}
+	_, err := f.blocks.WriteAt(f.ones[:to-from], from)
+	return err
+}
+
+// fill brings every block into the spool that it does not have yet.
+func (f *File) fill(ctx context.Context) error {
+	l := f.cur
+	if l.spool == nil || l.whole() {
+		return nil
+	}
+	buf := make([]byte, 8*blockSize)
+	for from := int64(0); from < l.have.blocks; {
+		end, has := l.have.run(from)
+		if has {
+			from = end
+			continue
+		}
+		end = min(end, from+8)
+		start := from * blockSize
+		n := min(end*blockSize, l.baseSize) - start
+		if err := copyRange(ctx, copyArgs{dst: l.spool.file, at: start, src: l.base, from: start, n: n, buf: buf}); err != nil {
+			return fmt.Errorf("fill %s from its older object: %w", f.id, err)
+		}
+		if err := f.mark(from, end); err != nil {
+			return ioError("fill", f.id, err)
+		}
+		from = end
+	}
+	return nil
+}
+
+// fillSpool is fill; a full disk poisons the file as in a write.
+func (f *File) fillSpool(ctx context.Context) error {
+	err := f.fill(ctx)
+	if err != nil && isNoSpace(err) {
+		return f.fail(ctx, "fill", err)
+	}
+	return err
+}
