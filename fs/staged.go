@@ -317,7 +317,7 @@ func (s *stagedNode) Lseek(_ context.Context, _ gofs.FileHandle, off uint64, whe
 // facts are the file's, for the close rule. The caller holds mu.
 func (s *stagedNode) facts() fileFacts {
 	return fileFacts{
-		publishable: s.file.Dirty(), touched: s.file.Touched(),
+		publishable: s.file.Dirty() || s.file.Poisoned() != nil, touched: s.file.Touched(),
 		refused: s.refused && s.refusedAt == s.file.Changes(),
 	}
 }
@@ -474,7 +474,7 @@ func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 	defer s.fs.publishing.end()
 	s.commit.Lock()
 	defer s.commit.Unlock()
-	if !s.file.Dirty() {
+	if !s.file.Dirty() && s.file.Poisoned() == nil {
 		return 0 // another close has published it
 	}
 	began := time.Now()
@@ -497,7 +497,8 @@ func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 }
 
 // end lets go of a version that nobody has open any more: what is published
-// needs no spool; what could not be published is kept, and shown.
+// needs no spool; what could not be published is kept, and shown, unless the
+// staging disk was full: then others need the room.
 func (s *stagedNode) end() {
 	s.mu.Lock()
 	if s.handles > 0 || s.reserved > 0 || s.ended {
@@ -506,7 +507,7 @@ func (s *stagedNode) end() {
 	}
 	waiting := !s.rule.unlinked && s.file.Dirty() && s.file.Record().State == staging.Staged && s.file.Poisoned() == nil
 	s.ended = !waiting
-	drop := s.rule.unlinked || !s.file.Dirty()
+	drop := s.rule.unlinked || !s.file.Dirty() || errors.Is(s.file.Poisoned(), objectstore.ErrNoSpace)
 	s.mu.Unlock()
 	if waiting {
 		return // an empty Parquet file: found by its name until its bytes come
