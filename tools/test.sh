@@ -12,7 +12,7 @@ trap 'rm -f "$log" "$log.status"' EXIT
 
 {
 	status=0
-	MOUNTTEST_COUNT="$count" "${GO:-go}" test "$@" 2>&1 || status=$?
+	MOUNTTEST_COUNT="$count" "${GO:-go}" test -count=1 "$@" 2>&1 || status=$?
 	echo "$status" >"$log.status"
 } | tee "$log"
 status=$(cat "$log.status")
