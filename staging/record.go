@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -108,12 +110,18 @@ func (r *Record) validate(id string) error {
 		return fmt.Errorf("it names the write %q, its directory %q", r.ID, id)
 	case r.Target.Bucket == "" || r.Target.Key == "":
 		return errors.New("no target")
+	case slices.Contains(strings.Split(r.Path, "/"), ".."):
+		return fmt.Errorf("path %q", r.Path)
 	case r.Size < 0:
 		return fmt.Errorf("size %d", r.Size)
 	case r.Base != nil && (r.Base.Size < 0 || r.Base.Size > maxSize):
 		return fmt.Errorf("base of size %d", r.Base.Size)
 	case r.Data != "" && !isDataName(r.Data):
 		return fmt.Errorf("spool named %q", r.Data)
+	}
+	w := NewWrite{Target: r.Target, Prefix: r.Prefix, Path: r.Path}
+	if err := w.validate(); err != nil {
+		return err
 	}
 	switch r.State {
 	case Staged, Publishing, Torn, Failed:
