@@ -218,16 +218,34 @@ func stagedIn(ctx context.Context, mountpoint string) ([]stagedWrite, error) {
 }
 
 func (r runningWrites) publish(ctx context.Context, w stagedWrite) error {
-	return writeControl(ctx, r.mountpoint, "recover publish "+w.ID, drainTimeout+answerTimeout)
+	err := writeControl(ctx, r.mountpoint, "recover publish "+w.ID, drainTimeout+answerTimeout)
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("publish %q: %w", w.Path, err)
+	// The control file can answer an errno alone; the record says why.
+	all, statusErr := stagedIn(ctx, r.mountpoint)
+	i := slices.IndexFunc(all, func(now stagedWrite) bool { return now.ID == w.ID })
+	if statusErr != nil || i < 0 || all[i].Error == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, all[i].Error)
 }
 
 func (r runningWrites) abort(ctx context.Context, w stagedWrite) error {
-	return writeControl(ctx, r.mountpoint, "recover abort "+w.ID, answerTimeout)
+	if err := writeControl(ctx, r.mountpoint, "recover abort "+w.ID, answerTimeout); err != nil {
+		return fmt.Errorf("abort %q: %w", w.Path, err)
+	}
+	return nil
 }
 
 func (r runningWrites) save(_ context.Context, w stagedWrite, dir string) (string, error) {
-	from := filepath.Join(r.mountpoint, filepath.FromSlash(path.Dir(w.Path)), ".lakefs", "staged", path.Base(w.Path)+"~"+w.ID[:8])
-	to := filepath.Join(dir, path.Base(w.Path))
+	above, base := path.Split(w.Path)
+	from := filepath.Join(r.mountpoint, filepath.FromSlash(above), ".lakefs", "staged", base+"~"+w.ID[:8])
+	if base == "" {
+		base = w.ID // its record is damaged
+	}
+	to := filepath.Join(dir, base)
 	if err := copyNew(from, to); err != nil {
 		return "", fmt.Errorf("save %q: %w", w.Path, err)
 	}
