@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -86,16 +87,37 @@ func (s *served) run(ctx context.Context, signals <-chan os.Signal, sink *logSin
 	if err := s.becomeReady(ctx, sink); err != nil {
 		return errors.Join(err, s.leave(ctx, signals))
 	}
-	checks := make(chan struct{})
-	checkCtx, stopChecks := context.WithCancel(ctx)
-	go func() {
-		defer close(checks)
-		s.logProblems(checkCtx)
-	}()
+	beside, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { s.logProblems(beside) })
+	running.Go(func() { s.expireKept(beside) })
 	err := s.await(ctx, signals)
-	stopChecks()
-	<-checks
+	stop()
+	running.Wait()
 	return err
+}
+
+// expireKept holds what is kept to --staged-keep and --staged-max, in the life of
+// a mount as at its start.
+func (s *served) expireKept(ctx context.Context) {
+	tick := time.NewTicker(expireEvery(s.r.settings.StagedKeep))
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			s.area.Expire(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// expireEvery is how often: late by a tenth of the age limit at most.
+func expireEvery(keep time.Duration) time.Duration {
+	if keep == 0 {
+		return time.Minute
+	}
+	return min(max(keep/10, 100*time.Millisecond), time.Minute)
 }
 
 // becomeReady tells all who wait for it that the mount is there. A daemon has
