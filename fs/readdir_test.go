@@ -212,11 +212,10 @@ func TestReaddirSeekAfterRemovals(t *testing.T) {
 func TestReaddirRemovesThreeThousandFiles(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
-		"rm -r":                 `rm -r db/t/d`,
-		"find -delete":          `find db/t/d -delete`,
-		"perl, name by name":    `perl -e 'opendir D, "db/t/d"; while ($_ = readdir D) { unlink "db/t/d/$_" unless /^\./ } closedir D; rmdir "db/t/d" or die $!'`,
-		"python shutil.rmtree":  `python3 -c 'import shutil; shutil.rmtree("db/t/d")'`,
-		"cp -r over, then back": `cp -r db/t/d db/t/e && rm -r db/t/d db/t/e`,
+		"rm -r":                `rm -r db/t/d`,
+		"find -delete":         `find db/t/d -delete`,
+		"perl, name by name":   `perl -e 'opendir D, "db/t/d"; while ($_ = readdir D) { unlink "db/t/d/$_" unless /^\./ } closedir D; rmdir "db/t/d" or die $!'`,
+		"python shutil.rmtree": `python3 -c 'import shutil; shutil.rmtree("db/t/d")'`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := mountText(t, nil, "--write=delete")
