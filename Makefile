@@ -18,7 +18,8 @@ VCS := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo auto || echo false)
 # Debian packages: DEMO_TOOLS for the demo, TEST_TOOLS for the tests. COMMAND=PACKAGE.
 DEMO_TOOLS := fusermount3=fuse3
 TEST_TOOLS := $(DEMO_TOOLS) gcc=gcc rsync=rsync vim=vim gawk=gawk ed=ed patch=patch zip=zip unzip=unzip \
-	sqlite3=sqlite3 jq=jq node=nodejs ps=procps perl=perl git=git python3=python3 xxd=xxd
+	sqlite3=sqlite3 jq=jq node=nodejs ps=procps perl=perl git=git python3=python3 xxd=xxd \
+	getfattr=attr bzip2=bzip2 xz=xz-utils zstd=zstd cpio=cpio curl=curl
 
 .PHONY: all build demo deps fuse venv test race fuzz bench lint fmt cover e2e check clean
 

@@ -164,7 +164,7 @@ func (f *FS) makeWithParents(ctx context.Context, dirs objectstore.Directories, 
 	return dirs.MakeDirectory(ctx, t.Directory())
 }
 
-// Mknod makes regular files for programs that use it to; nothing else.
+// Mknod is refused: regular files are made by open, others there are none.
 func (d *dirNode) Mknod(context.Context, string, uint32, uint32, *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
 	return nil, toErrno(errControl)
 }
