@@ -42,6 +42,22 @@ chmod 0711 d; chown 5:6 d; touch -d '2002-02-03' d
 	}
 }
 
+func TestTimeOfADirectoryHoldsUntilItChanges(t *testing.T) {
+	t.Parallel()
+	l := mountText(t, map[string]string{"d/f": "x", "d/e/g": "y"}, noWait...)
+	old := func() bool { return stat(t, l, "db/t/d").Mtim.Sec == 1_000_000_000 }
+	l.MustSh(`touch -d @1000000000 db/t/d; cd db/t/d; cat f e/g > /dev/null; ls -R > /dev/null; echo more >> e/g; chmod 0700 .`)
+	if !old() {
+		t.Error("the time is another although no name came or went")
+	}
+	for _, change := range []string{`echo x > new`, `mkdir newd`, `mv f f2`, `rm new`, `rmdir newd`} {
+		l.MustSh(`touch -d @1000000000 db/t/d; cd db/t/d; ` + change)
+		if old() {
+			t.Errorf("%s: the time is still the one that was set", change)
+		}
+	}
+}
+
 // What was set belongs to the version that it was set on.
 func TestAttributesGoWithTheirVersion(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package fs
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -141,6 +142,9 @@ func (f *FS) dirAttributes(a *fuse.Attr, ino uint64, n catalogview.Node) {
 	f.fill(a, ino, 0, n.ModTime)
 	a.Mode = syscall.S_IFDIR
 	f.overlay(a, n.Location(), "", f.DirMode)
+	if set, ok := f.Attr.Get(timeKey(n.Location()), stamp(n)); ok && set.MTime != nil {
+		a.SetTimes(set.MTime, set.MTime, set.MTime)
+	}
 }
 
 // Getattr looks the directory up again: it may be gone.
@@ -181,11 +185,28 @@ func (d *dirNode) Setattr(_ context.Context, _ gofs.FileHandle, in *fuse.SetAttr
 	if err := d.fs.mayCreate(); err != nil {
 		return d.fs.fail("setattr", path, err)
 	}
-	d.fs.keepAttributes(n.Location(), "", in)
+	d.fs.keepDirectory(n, in)
 	out.SetTimeout(d.fs.MetadataTTL)
 	d.fs.dirAttributes(&out.Attr, d.name.ino, n)
 	return 0
 }
+
+// keepDirectory is keepAttributes for a directory. Its time holds until a name
+// in it comes or goes, as on any disk.
+func (f *FS) keepDirectory(n catalogview.Node, in *fuse.SetAttrIn) {
+	if t, ok := in.GetMTime(); ok {
+		f.Attr.Set(timeKey(n.Location()), stamp(n), attr.Attributes{MTime: &t})
+	}
+	lasting := *in
+	lasting.Valid &^= fuse.FATTR_MTIME | fuse.FATTR_MTIME_NOW
+	f.keepAttributes(n.Location(), "", &lasting)
+}
+
+// timeKey is where the attribute store has the time of a directory, by the
+// stamp of what the directory was when it was set.
+func timeKey(dir objectstore.Location) string { return attrKey(dir) + "\x00time" }
+
+func stamp(dir catalogview.Node) string { return strconv.FormatInt(dir.ModTime.UnixNano(), 36) }
 
 // keepAttributes remembers what in sets, over what is remembered already.
 func (f *FS) keepAttributes(loc objectstore.Location, etag string, in *fuse.SetAttrIn) {

@@ -136,6 +136,7 @@ func (f *FS) rmdir(ctx context.Context, path string) error {
 		return err
 	}
 	f.Attr.Delete(attrKey(n.Location()))
+	f.Attr.Delete(timeKey(n.Location()))
 	f.names.remove(path)
 	return nil
 }
