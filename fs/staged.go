@@ -489,11 +489,23 @@ func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 		s.refused, s.refusedAt = true, s.file.Changes()
 		s.mu.Unlock()
 		s.fs.names.hide(s)
+		s.freeRoom()
 		return s.fs.fail("publish", s.path(), err)
 	}
 	s.fs.remember(obj, s.file.Record().Attributes)
 	s.fs.names.hide(s)
 	return 0
+}
+
+// freeRoom gives back what a file holds that did not fit on the staging disk:
+// the next writer must not fail for it.
+func (s *stagedNode) freeRoom() {
+	if !errors.Is(s.file.Poisoned(), objectstore.ErrNoSpace) {
+		return
+	}
+	if err := s.file.FreeSpool(); err != nil {
+		s.fs.fail("drop", s.path(), err)
+	}
 }
 
 // end lets go of a version that nobody has open any more: what is published
@@ -507,13 +519,14 @@ func (s *stagedNode) end() {
 	}
 	waiting := !s.rule.unlinked && s.file.Dirty() && s.file.Record().State == staging.Staged && s.file.Poisoned() == nil
 	s.ended = !waiting
-	drop := s.rule.unlinked || !s.file.Dirty() || errors.Is(s.file.Poisoned(), objectstore.ErrNoSpace)
+	drop := s.rule.unlinked || !s.file.Dirty()
 	s.mu.Unlock()
 	if waiting {
 		return // an empty Parquet file: found by its name until its bytes come
 	}
 	s.fs.names.dropWriter(s)
 	s.file.Release()
+	s.freeRoom()
 	if drop {
 		if err := s.file.Drop(); err != nil {
 			s.fs.fail("drop", s.path(), err)
