@@ -193,11 +193,12 @@ func holders(path string) []holder {
 
 // usedBelow is a path below mountpoint that the process uses; "" if none.
 func usedBelow(proc, mountpoint string) string {
-	links := []string{"cwd", "root", "exe"}
+	var links []string // open files first: they say most
 	descriptors, _ := os.ReadDir(filepath.Join(proc, "fd")) // another user's: not to be seen
 	for _, d := range descriptors {
 		links = append(links, filepath.Join("fd", d.Name()))
 	}
+	links = append(links, "exe", "cwd", "root")
 	for _, l := range links {
 		target, err := os.Readlink(filepath.Join(proc, l))
 		if err == nil && within(target, mountpoint) {

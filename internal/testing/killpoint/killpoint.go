@@ -24,6 +24,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"unsafe"
@@ -44,6 +45,13 @@ type Trap struct {
 	at     int // the step that is not to happen; 0: none
 	killed bool
 	steps  []string
+	hold   *hold
+}
+
+// hold stops the program at a step until it is let go.
+type hold struct {
+	prefix, part  string
+	held, release chan struct{}
 }
 
 // New returns a trap whose programs start through the test function helper of
@@ -97,6 +105,17 @@ func (k *Trap) Steps() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return append([]string(nil), k.steps...)
+}
+
+// Hold stops the thread that comes there before the next step that begins with
+// prefix and has part in it: held is closed then. It goes on once release was
+// called, which must be, and may be more than once.
+func (k *Trap) Hold(prefix, part string) (held <-chan struct{}, release func()) {
+	h := &hold{prefix: prefix, part: part, held: make(chan struct{}), release: make(chan struct{})}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.hold = h
+	return h.held, sync.OnceFunc(func() { close(h.release) })
 }
 
 func (k *Trap) accept() {
@@ -159,6 +178,8 @@ const goOn = 1 // SECCOMP_USER_NOTIF_FLAG_CONTINUE
 func (k *Trap) serve(fd int) {
 	defer k.serving.Done()
 	defer unix.Close(fd)
+	var holding sync.WaitGroup
+	defer holding.Wait()
 	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	for {
 		if _, err := unix.Poll(poll, -1); err != nil && err != unix.EINTR {
@@ -178,9 +199,23 @@ func (k *Trap) serve(fd int) {
 			_ = unix.Kill(int(n.pid), unix.SIGKILL) // an error: it has ended
 			continue
 		}
-		answer := response{id: n.id, flags: goOn}
-		_ = ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&answer)) // an error: its thread has ended
+		h := k.holds()
+		if h == nil {
+			letGo(fd, n.id)
+			continue
+		}
+		close(h.held)
+		holding.Go(func() {
+			<-h.release
+			letGo(fd, n.id)
+		})
 	}
+}
+
+// letGo lets a call happen.
+func letGo(fd int, id uint64) {
+	answer := response{id: id, flags: goOn}
+	_ = ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&answer)) // an error: its thread has ended
 }
 
 // step counts a call, and tells whether the program is to end before it.
@@ -197,6 +232,21 @@ func (k *Trap) step(n *notification) (end bool) {
 	}
 	k.killed = true
 	return true
+}
+
+// holds takes the hold that the last step meets; nil: none.
+func (k *Trap) holds() *hold {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	h := k.hold
+	if h == nil || len(k.steps) == 0 {
+		return nil
+	}
+	if step := k.steps[len(k.steps)-1]; !strings.HasPrefix(step, h.prefix) || !strings.Contains(step, h.part) {
+		return nil
+	}
+	k.hold = nil
+	return h
 }
 
 // Exec is the life of the helper: it puts itself under the filter, gives the
