@@ -1,0 +1,258 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"time"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
+)
+
+// facts are the file's, for the close rule. The caller holds mu.
+func (s *stagedNode) facts() fileFacts {
+	return fileFacts{
+		publishable: s.file.Dirty() || s.file.Poisoned() != nil, touched: s.file.Touched(),
+		refused: s.refused && s.refusedAt == s.file.Changes(),
+	}
+}
+
+// Flush is close(2) of one duplicate; its answer is close's.
+func (s *stagedNode) Flush(ctx context.Context, fh gofs.FileHandle) syscall.Errno {
+	if l, ok := s.fs.owners.of(ctx); ok {
+		s.closed(l.owner, false)
+	}
+	h, ok := fh.(*stagedHandle)
+	if !ok || !h.write {
+		return 0
+	}
+	s.mu.Lock()
+	needed := s.rule.needsFacts(s.facts())
+	s.mu.Unlock()
+	if !needed {
+		return 0
+	}
+	fl := s.flushFacts(ctx, h)
+	s.mu.Lock()
+	todo := s.rule.flush(fl, s.facts())
+	s.mu.Unlock()
+	work, cancel := s.fs.background()
+	defer cancel()
+	switch todo {
+	case doPublish:
+		return s.publish(work)
+	case doDurable:
+		return s.fs.fail("close", s.path(), s.file.Sync(work))
+	case doTear:
+		s.tear()
+	}
+	return 0
+}
+
+// flushFacts asks /proc who closes, and who still holds the file.
+func (s *stagedNode) flushFacts(ctx context.Context, h *stagedHandle) flushFacts {
+	tid := thread(ctx)
+	if tid == 0 || h.opener == 0 {
+		return flushFacts{opener: true} // another pid namespace: all that can be told
+	}
+	closer := h.opener
+	if tid != h.thread {
+		if closer = s.fs.proc.threadGroup(tid); closer == 0 {
+			return flushFacts{}
+		}
+	}
+	look := s.fs.proc.killed(closer)
+	end, inTime := look.answer(procLimit)
+	if !inTime { // inside execve, by all likelihood: the RELEASE asks again
+		s.mu.Lock()
+		s.doubts = append(s.doubts, look)
+		s.mu.Unlock()
+		return flushFacts{held: true}
+	}
+	if end == endKilled {
+		return flushFacts{killed: true, opener: closer == h.opener}
+	}
+	if closer != h.opener {
+		return flushFacts{}
+	}
+	held, _ := s.fs.proc.held(closer, s.name.ino)
+	return flushFacts{opener: true, held: held}
+}
+
+// doubtLimit bounds the wait for what a FLUSH could not find out in time.
+const doubtLimit = 2 * time.Second
+
+// whole settles what FLUSHes left in doubt before a RELEASE publishes: that no
+// writer was killed. What cannot be found out is kept, not shown to the lake.
+func (s *stagedNode) whole() bool {
+	s.mu.Lock()
+	doubts := s.doubts
+	s.doubts = nil
+	keep := s.rule.onKilled == killedStage && s.file.Touched()
+	s.mu.Unlock()
+	for _, d := range doubts {
+		end, _ := d.answer(doubtLimit)
+		if keep && end != endNone {
+			s.mu.Lock()
+			s.rule.torn = true
+			s.mu.Unlock()
+			return false
+		}
+	}
+	return true
+}
+
+func (s *stagedNode) tear() {
+	if err := s.file.SetState(staging.Torn, "its writer was killed by a signal"); err != nil {
+		s.fs.fail("record", s.path(), err)
+	}
+	s.fs.names.hide(s)
+	s.fs.Log.Warn("writer killed: file kept, not published", attrPath(s.path()), attrWrite(s.file.ID()))
+}
+
+// Fsync makes the bytes durable here, and publishes them when they are a whole
+// file of their partition's format.
+func (s *stagedNode) Fsync(_ context.Context, fh gofs.FileHandle, _ uint32) syscall.Errno {
+	work, cancel := s.fs.background()
+	defer cancel()
+	if err := s.file.Sync(work); err != nil {
+		return s.fs.fail("fsync", s.path(), err)
+	}
+	s.mu.Lock()
+	wanted := s.rule.needsFacts(s.facts())
+	s.mu.Unlock()
+	h, ok := fh.(*stagedHandle)
+	if !wanted || !ok || !h.write || s.fs.Committer.Check(work, s.file) != nil {
+		return 0
+	}
+	return s.publish(work)
+}
+
+// Release ends a descriptor; the last writing one publishes what no FLUSH did.
+func (s *stagedNode) Release(ctx context.Context, fh gofs.FileHandle) syscall.Errno {
+	if l, ok := s.fs.owners.of(ctx); ok && l.flock {
+		s.closed(l.owner, true)
+	}
+	h, ok := fh.(*stagedHandle)
+	if !ok {
+		return 0
+	}
+	todo := doNothing
+	s.mu.Lock()
+	if h.write {
+		todo = s.rule.release(s.facts())
+		s.appendOK = s.rule.writers > 0 && s.appendOK
+	}
+	s.mu.Unlock()
+	if todo == doPublish && !s.whole() {
+		s.tear()
+		todo = doNothing
+	}
+	if todo == doPublish {
+		work, cancel := s.fs.background()
+		s.publish(work) // its failure is logged and shown; nobody waits for it
+		cancel()
+	}
+	s.mu.Lock()
+	s.handles--
+	last := s.handles == 0
+	s.mu.Unlock()
+	if last {
+		s.end()
+	}
+	return 0
+}
+
+// publish makes the file visible as it is now, and remembers its attributes.
+func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
+	s.fs.publishing.begin()
+	defer s.fs.publishing.end()
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	if !s.file.Dirty() && s.file.Poisoned() == nil {
+		return 0 // another close has published it
+	}
+	began := time.Now()
+	obj, err := s.fs.Committer.Commit(ctx, s.file)
+	if isEmpty(err) {
+		return 0 // an empty file of a format that has none waits for its bytes
+	}
+	s.fs.observePublish(began, err)
+	if err != nil {
+		s.mu.Lock()
+		s.appendOK = false
+		s.refused, s.refusedAt = true, s.file.Changes()
+		s.mu.Unlock()
+		s.fs.names.hide(s)
+		s.freeRoom()
+		return s.fs.fail("publish", s.path(), err)
+	}
+	s.fs.remember(obj, s.file.Record().Attributes)
+	s.fs.names.hide(s)
+	return 0
+}
+
+// freeRoom gives back what a file holds that did not fit on the staging disk:
+// the next writer must not fail for it.
+func (s *stagedNode) freeRoom() {
+	if !errors.Is(s.file.Poisoned(), objectstore.ErrNoSpace) {
+		return
+	}
+	if err := s.file.FreeSpool(); err != nil {
+		s.fs.fail("drop", s.path(), err)
+	}
+}
+
+// end lets go of a version that nobody has open any more: what is published
+// needs no spool; what could not be published is kept, and shown, unless the
+// staging disk was full: then others need the room.
+func (s *stagedNode) end() {
+	s.mu.Lock()
+	if s.handles > 0 || s.reserved > 0 || s.ended {
+		s.mu.Unlock()
+		return
+	}
+	waiting := !s.rule.unlinked && s.file.Dirty() && s.file.Record().State == staging.Staged && s.file.Poisoned() == nil
+	s.ended = !waiting
+	drop := s.rule.unlinked || !s.file.Dirty()
+	s.mu.Unlock()
+	if waiting {
+		return // an empty Parquet file: found by its name until its bytes come
+	}
+	s.fs.names.dropWriter(s)
+	s.file.Release()
+	s.freeRoom()
+	if drop {
+		if err := s.file.Drop(); err != nil {
+			s.fs.fail("drop", s.path(), err)
+		}
+	}
+	s.fs.names.release(s.name)
+}
+
+// abandon ends a reservation whose thread never came back for it.
+func (s *stagedNode) abandon() {
+	s.mu.Lock()
+	s.reserved--
+	if s.handles == 0 && s.reserved == 0 && !s.file.Touched() {
+		s.rule.unlinked = true
+	}
+	s.mu.Unlock()
+	s.end()
+}
+
+// unlink takes the version's name away: it is never published.
+func (s *stagedNode) unlink() {
+	s.mu.Lock()
+	s.rule.unlinked = true
+	s.mu.Unlock()
+	s.end()
+}
+
+// remember keeps what a publish set: attributes, and that this mount made it.
+func (f *FS) remember(o objectstore.Object, a staging.Attributes) {
+	f.Attr.Set(attrKey(o.Location), o.ETag, madeAttributes(a))
+}
