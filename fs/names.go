@@ -2,17 +2,11 @@ package fs
 
 import (
 	"hash/fnv"
-	"os"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
-
-// pendingLife is how long a look-up that a redirect promised to a thread is
-// kept; the thread's next request comes within microseconds unless it died.
-const pendingLife = 10 * time.Second
 
 // name is what the mount knows of one path: its inode number, and who is
 // writing there. It lives while a node of it lives, or a write. All fields are
@@ -32,14 +26,6 @@ type name struct {
 
 	pending map[uint32]*stagedNode // by thread: what its next LOOKUP is given
 	turned  map[uint32]*turnedAway // by thread: readers that were answered ESTALE
-}
-
-// turnedAway is a reader whose OPEN met a superseded version. Its next LOOKUP
-// opens the version that it is given, so that it cannot be superseded again
-// before the OPEN that follows: the kernel retries once only.
-type turnedAway struct {
-	file *os.File
-	etag string
 }
 
 // names is the registry of paths in use. Its mutex is a leaf: nothing is
@@ -232,98 +218,6 @@ func (t *names) hide(s *stagedNode) {
 	if s.name.staged == s {
 		s.name.staged = nil
 	}
-}
-
-// promise makes s the answer to tid's next LOOKUPs of its name, until the OPEN
-// that follows; expired is called if none comes.
-func (t *names) promise(s *stagedNode, tid uint32, expired func()) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s.name.pending == nil {
-		s.name.pending = make(map[uint32]*stagedNode)
-	}
-	s.name.pending[tid] = s
-	time.AfterFunc(pendingLife, func() {
-		if t.keep(s, tid) {
-			expired()
-		}
-	})
-}
-
-// keep ends what promise began: tid has opened s, or never will. It reports
-// whether the promise was still open.
-func (t *names) keep(s *stagedNode, tid uint32) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s.name.pending[tid] != s {
-		return false
-	}
-	delete(s.name.pending, tid)
-	return true
-}
-
-// turnAway notes that tid was answered ESTALE for n; false if it was already.
-func (t *names) turnAway(n *name, tid uint32) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if _, again := n.turned[tid]; again {
-		return false
-	}
-	if n.turned == nil {
-		n.turned = make(map[uint32]*turnedAway)
-	}
-	entry := &turnedAway{}
-	n.turned[tid] = entry
-	time.AfterFunc(pendingLife, func() { t.endTurn(n, tid, entry) })
-	return true
-}
-
-// endTurn forgets entry when it is still tid's, and closes what it holds.
-func (t *names) endTurn(n *name, tid uint32, entry *turnedAway) {
-	t.mu.Lock()
-	var f *os.File
-	if n.turned[tid] == entry {
-		delete(n.turned, tid)
-		f = entry.file
-	}
-	t.mu.Unlock()
-	if f != nil {
-		_ = f.Close() // read only: nothing to lose
-	}
-}
-
-// pin keeps file, the version etag of path, for the OPEN that tid was turned
-// away to. It reports false, and does not take the file, if tid waits no more.
-func (t *names) pin(path string, tid uint32, etag string, file *os.File) bool {
-	t.mu.Lock()
-	n := t.byPath[path]
-	if n == nil || n.turned[tid] == nil {
-		t.mu.Unlock()
-		return false
-	}
-	entry := n.turned[tid]
-	old := entry.file
-	entry.file, entry.etag = file, etag
-	t.mu.Unlock()
-	if old != nil {
-		_ = old.Close() // read only: nothing to lose
-	}
-	return true
-}
-
-// unpin hands over what pin kept of version etag, or nil, and ends the turn.
-func (t *names) unpin(n *name, tid uint32, etag string) *os.File {
-	t.mu.Lock()
-	entry := n.turned[tid]
-	var f *os.File
-	if entry != nil && entry.file != nil && entry.etag == etag {
-		f, entry.file = entry.file, nil
-	}
-	t.mu.Unlock()
-	if entry != nil {
-		t.endTurn(n, tid, entry)
-	}
-	return f
 }
 
 // remove makes path mean nothing any more; its nodes live on, nameless, and
