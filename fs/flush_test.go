@@ -289,3 +289,17 @@ func TestTemporaryOfStagedFilesIsADirectoryToWorkIn(t *testing.T) {
 		mkdir -p _temporary/0/a; echo y >_temporary/0/a/g; test -d _temporary/0/a; exec 3>&-; rm -r _temporary; cat f`)
 	wantClean(t, l, csvDir, "f")
 }
+
+// A daemon that is not root sees the processes of its own user only, which are
+// those that use the mount.
+func TestCloseRuleAsAnOrdinaryUser(t *testing.T) {
+	t.Parallel()
+	l := mounttest.Mount(t, mounttest.Options{Tables: twoTables(nil), User: 65534})
+	store := l.Data(csvDir)
+	got := l.MustSh(`ulimit -c 0; cd ` + csvDir + `; exec 3>f; echo one >&3; /bin/true; test ! -e ` + store + `/f && echo two >&3; exec 3>&-; cat ` + store + `/f
+		bash -c 'exec 3>torn; echo partial >&3; kill -KILL $$' 2>/dev/null; test ! -e ` + store + `/torn && cat .lakefs/staged/torn~*
+		timeout .2 sleep 5 2>err; for i in $(seq 400); do test -e ` + store + `/err && break; sleep .02; done; ls`)
+	if want := "one\ntwo\npartial\nerr\nf\n"; got != want {
+		t.Errorf("output %q, want %q", got, want)
+	}
+}
