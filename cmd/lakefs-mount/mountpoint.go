@@ -61,6 +61,8 @@ func emptyDirectory(path string) error {
 		return fmt.Errorf("mount point %q: %w", path, bare(err))
 	case !info.IsDir():
 		return fmt.Errorf("mount point %q: not a directory; name an empty directory", path)
+	case os.Geteuid() != 0 && unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS) != nil: // what fusermount3 asks for
+		return fmt.Errorf("mount point %q: this user may not write there; name a directory of your own, or let root: chown %d %s", path, os.Geteuid(), shellQuote(path))
 	}
 	names, err := firstNames(path)
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // sourceFolder checks that SOURCE is a folder and makes it absolute, symbolic
@@ -23,7 +25,14 @@ func sourceFolder(source string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return existingFolder("source", path, "name the folder that holds <database>/<table>/_sqe/table.json (or try: lakefs-mount demo)")
+	path, err = existingFolder("source", path, "name the folder that holds <database>/<table>/_sqe/table.json (or try: lakefs-mount demo)")
+	if err != nil {
+		return "", err
+	}
+	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+		return "", fmt.Errorf("source %q: this user cannot read it: %w; let its owner permit it: chmod a+rx %s", path, err, shellQuote(path))
+	}
+	return path, nil
 }
 
 // existingFolder resolves the symbolic links of a directory that must be there.

@@ -193,7 +193,7 @@ func holders(path string) []holder {
 
 // usedBelow is a path below mountpoint that the process uses; "" if none.
 func usedBelow(proc, mountpoint string) string {
-	var links []string // open files first: they say most
+	var links []string                                      // open files first: they say most
 	descriptors, _ := os.ReadDir(filepath.Join(proc, "fd")) // another user's: not to be seen
 	for _, d := range descriptors {
 		links = append(links, filepath.Join("fd", d.Name()))
