@@ -51,6 +51,11 @@ func (d *dirNode) Create(ctx context.Context, base string, flags, mode uint32, o
 		return nil, nil, 0, toErrno(errSuperseded)
 	}
 	s.entry(out)
+	if !w.Append {
+		// The kernel follows its own writes; cp and its like stat what they have
+		// just created, twice. (An appender's size may change behind its back.)
+		out.SetAttrTimeout(d.fs.MetadataTTL)
+	}
 	return s.EmbeddedInode(), h, fuse.FOPEN_KEEP_CACHE, 0
 }
 

@@ -1,7 +1,6 @@
 package fs
 
 import (
-	"bufio"
 	"bytes"
 	"os"
 	"path/filepath"
@@ -195,45 +194,52 @@ func (p processTable) held(pid uint32, ino uint64) (held, known bool) {
 
 // writes tells whether pid has a descriptor open on ino that can write.
 // Inode numbers are 63-bit hashes of the path, alike for all versions of a name.
+// The mode of the link in fd tells in one call what cannot write; most of a
+// program's descriptors cannot.
 func (p processTable) writes(pid uint32, ino uint64) (bool, error) {
-	dir, err := os.Open(p.file(pid, "fdinfo"))
+	dir, err := unix.Open(p.file(pid, "fd"), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false, err
 	}
-	defer dir.Close()
-	fds, err := dir.Readdirnames(-1)
-	if err != nil {
-		return false, err
-	}
+	defer func() { _ = unix.Close(dir) }() // read only
 	var buf [2048]byte
-	at := dir.Name() + "/"
-	for _, fd := range fds {
-		b, err := small(at+fd, &buf)
-		if err != nil {
-			continue
+	info := p.file(pid, "fdinfo") + "/"
+	for {
+		n, err := unix.ReadDirent(dir, buf[:])
+		if err != nil || n == 0 {
+			return false, err
 		}
-		if mount, ok := writableOn(b, ino); ok && p.ours(pid, mount) {
-			return true, nil
+		_, _, fds := unix.ParseDirent(buf[:n], -1, nil)
+		for _, fd := range fds {
+			var st unix.Stat_t
+			if err := unix.Fstatat(dir, fd, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || st.Mode&unix.S_IWUSR == 0 {
+				continue
+			}
+			var text [2048]byte
+			b, err := small(info+fd, &text)
+			if err != nil {
+				continue
+			}
+			if mount, ok := writableOn(b, ino); ok && p.ours(pid, mount) {
+				return true, nil
+			}
 		}
 	}
-	return false, nil
 }
 
 // writableOn tells whether a /proc/PID/fdinfo text is of ino, opened for
 // writing, and through which mount, by its id in the process's own namespace.
 func writableOn(info []byte, ino uint64) (mount string, ok bool) {
 	var flags, inode uint64
-	s := bufio.NewScanner(bytes.NewReader(info))
-	for s.Scan() {
-		key, value, _ := strings.Cut(s.Text(), ":")
-		value = strings.TrimSpace(value)
-		switch key {
+	for line := range bytes.SplitSeq(info, []byte("\n")) {
+		key, value, _ := bytes.Cut(line, []byte(":\t"))
+		switch string(key) {
 		case "flags":
-			flags, _ = strconv.ParseUint(value, 8, 64)
+			flags, _ = strconv.ParseUint(string(value), 8, 64)
 		case "ino":
-			inode, _ = strconv.ParseUint(value, 10, 64)
+			inode, _ = strconv.ParseUint(string(value), 10, 64)
 		case "mnt_id":
-			mount = value
+			mount = string(value)
 		}
 	}
 	return mount, inode == ino && flags&syscall.O_ACCMODE != syscall.O_RDONLY
@@ -277,20 +283,43 @@ func (p processTable) deviceAt(path string) string {
 
 // children returns the living children of all threads of pid.
 func (p processTable) children(pid uint32) []uint32 {
-	tasks, err := os.ReadDir(p.file(pid, "task"))
-	if err != nil {
+	tasks := p.file(pid, "task")
+	only := strconv.FormatUint(uint64(pid), 10)
+	threads := []string{only}
+	var st unix.Stat_t
+	if err := unix.Stat(tasks, &st); err != nil {
 		return nil
 	}
-	var kids []uint32
-	for _, t := range tasks {
-		b, err := os.ReadFile(p.file(pid, "task", t.Name(), "children"))
+	if st.Nlink != 3 { // more than one thread: a link each, and two of the directory
+		list, err := os.ReadDir(tasks)
 		if err != nil {
-			continue
+			return nil
 		}
-		for _, f := range strings.Fields(string(b)) {
-			if n, err := strconv.ParseUint(f, 10, 32); err == nil {
-				kids = append(kids, uint32(n))
-			}
+		threads = threads[:0]
+		for _, t := range list {
+			threads = append(threads, t.Name())
+		}
+	}
+	var kids []uint32
+	for _, t := range threads {
+		kids = appendChildren(kids, tasks+"/"+t+"/children")
+	}
+	return kids
+}
+
+// appendChildren reads a children file: the only one here that may be long.
+func appendChildren(kids []uint32, path string) []uint32 {
+	var buf [2048]byte
+	b, err := small(path, &buf)
+	if len(b) == len(buf) {
+		b, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return kids
+	}
+	for f := range strings.FieldsSeq(string(b)) {
+		if n, err := strconv.ParseUint(f, 10, 32); err == nil {
+			kids = append(kids, uint32(n))
 		}
 	}
 	return kids
