@@ -46,7 +46,7 @@ func TestCase69TwoAppendersInOneMount(t *testing.T) {
 	for _, old := range []map[string]string{nil, {"log": ""}} {
 		l := mountTwo(t, old)
 		l.MustSh(`cd ` + csvDir + `; for w in a b; do (` + appendLines + `) & done; wait`)
-		l.Eventually("everything published", 20*time.Second, func() bool { return len(spools(t, l)) == 0 })
+		wantSettled(t, l, csvDir)
 		log, _ := inStore(t, l, csvDir+"/log")
 		appended(t, log, 200, "a", "b")
 		wantClean(t, l, csvDir, "log")
@@ -60,10 +60,7 @@ func TestCase69AppendersInTwoMounts(t *testing.T) {
 		m := second(t, l)
 		l.MustSh(`(cd ` + l.Path(csvDir) + `; w=a; ` + appendLines + `) & (cd ` + m.Path(csvDir) + `; w=b; ` + appendLines + `) & wait`)
 		for _, side := range []*mounttest.Lake{l, m} {
-			side.Eventually("everything published", 20*time.Second, func() bool { return len(spools(t, side)) == 0 })
-			if names := staged(t, side, csvDir); len(names) > 0 {
-				t.Errorf("staged: %q", names)
-			}
+			wantSettled(t, side, csvDir)
 		}
 		log, _ := inStore(t, l, csvDir+"/log")
 		appended(t, log, 200, "a", "b")

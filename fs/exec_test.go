@@ -63,7 +63,7 @@ func TestCloseOnExecDescriptorsNeverHangTheMachine(t *testing.T) {
 	if got, _ := inStore(t, l, csvDir+"/closed"); len(got) != 10*7+10*8 {
 		t.Errorf("closed has %d bytes", len(got))
 	}
-	l.Eventually("nothing staged", 10*time.Second, func() bool { return len(spools(t, l)) == 0 })
+	wantSettled(t, l, csvDir)
 	wantClean(t, l, csvDir, "closed", "left")
 }
 

@@ -110,9 +110,7 @@ func TestDescriptorTopologiesPublishOnceWhole(t *testing.T) {
 			if got := stop(); len(got) != 1 || got[0] != want {
 				t.Errorf("the store showed %q, want %q once", got, want)
 			}
-			if names := staged(t, l, csvDir); len(names) > 0 {
-				l.Eventually("nothing staged", 10*time.Second, func() bool { return len(staged(t, l, csvDir)) == 0 })
-			}
+			wantSettled(t, l, csvDir)
 		})
 	}
 }
@@ -129,7 +127,7 @@ func TestChildThatLeftTheFamilyWritesTheNextVersion(t *testing.T) {
 		got, _ := inStore(t, l, f)
 		return got == "one\ntwo\n"
 	})
-	l.Eventually("nothing staged", 10*time.Second, func() bool { return len(spools(t, l)) == 0 })
+	wantSettled(t, l, csvDir)
 }
 
 // wantTorn asserts that name is not published, and that its bytes are shown
@@ -213,7 +211,7 @@ func TestCase70NeverWrittenFileOfAKilledWriterIsPublishedEmpty(t *testing.T) {
 		l.Eventually("published at RELEASE", 10*time.Second, func() bool { return listed(t, l, csvDir+"/err"+sig) })
 		wantStore(t, l, csvDir+"/err"+sig, "")
 	}
-	l.Eventually("nothing staged", 10*time.Second, func() bool { return len(spools(t, l)) == 0 })
+	wantSettled(t, l, csvDir)
 	wantClean(t, l, csvDir, "err.log", "errTERM", "errKILL", "errINT")
 }
 

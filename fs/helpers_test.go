@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 )
@@ -121,6 +122,15 @@ func wantClean(t *testing.T, l *mounttest.Lake, dir string, want ...string) {
 	if ids := spools(t, l); len(ids) != 0 {
 		t.Errorf("the staging directory has %q, want nothing", ids)
 	}
+}
+
+// wantSettled asserts that soon nothing is staged, in the directory and in all:
+// what RELEASE ends, it ends after the close has returned.
+func wantSettled(t *testing.T, l *mounttest.Lake, dir string) {
+	t.Helper()
+	l.Eventually("nothing staged", 20*time.Second, func() bool {
+		return len(staged(t, l, dir)) == 0 && len(spools(t, l)) == 0
+	})
 }
 
 // spools are the writes in the staging directory, without the empty directories

@@ -2,7 +2,6 @@ package fs_test
 
 import (
 	"testing"
-	"time"
 )
 
 // lockScript has a second process that takes locks on command: ask(p, "…")
@@ -37,7 +36,7 @@ func runLocks(t *testing.T, body string) {
 	l := mountTwo(t, map[string]string{"old": "old\n"})
 	mustPython(t, l, script(l, csvDir, lockScript+body))
 	// What a killed process only opened leaves nothing behind.
-	l.Eventually("nothing staged", 20*time.Second, func() bool { return len(spools(t, l)) == 0 })
+	wantSettled(t, l, csvDir)
 }
 
 // Two writers of a published name have a node each, and still exclude one another.

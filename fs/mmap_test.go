@@ -2,7 +2,6 @@ package fs_test
 
 import (
 	"testing"
-	"time"
 )
 
 const mapper = `
@@ -85,7 +84,7 @@ for name, start, more in ("new", b"", []), ("synced", b"", ["sync"]), ("old", b"
         time.sleep(.01)
     assert open(name, "rb").read() == content(True, start)
 `))
-	l.Eventually("nothing staged", 20*time.Second, func() bool { return len(spools(t, l)) == 0 })
+	wantSettled(t, l, csvDir)
 	wantClean(t, l, csvDir, "new", "old", "synced")
 }
 
@@ -120,6 +119,6 @@ eq(m[:], b"012xx56789")
 m.close(); f.close()
 eq(open("old", "rb").read(), b"new content")
 `))
-	l.Eventually("nothing staged", 20*time.Second, func() bool { return len(spools(t, l)) == 0 })
+	wantSettled(t, l, csvDir)
 	wantClean(t, l, csvDir, "a", "b", "old")
 }

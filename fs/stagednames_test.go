@@ -3,7 +3,6 @@ package fs_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -57,6 +56,7 @@ os.write(g, b"another\n"); os.close(g)
 os.write(fd, b"more\n"); os.close(fd)
 eq(published("d"), b"another\n")
 `))
+	wantSettled(t, l, csvDir)
 	wantClean(t, l, csvDir, "b", "d", "n", "old")
 }
 
@@ -83,7 +83,7 @@ os.rename("d", "c")
 os.close(fd)
 eq((published("c"), published("d")), (b"old\n", None))
 `))
-	l.Eventually("nothing staged", 20*time.Second, func() bool { return len(spools(t, l)) == 0 })
+	wantSettled(t, l, csvDir)
 	wantClean(t, l, csvDir, "c", "moved")
 }
 
@@ -106,10 +106,10 @@ for name in "new", "old":
     eq(published(name), None)
 eq(os.listdir(store), [])
 `))
-	l.Eventually("the spool is freed", 20*time.Second, func() bool { return len(spools(t, l)) == 0 })
+	wantSettled(t, l, csvDir)
 	wantClean(t, l, csvDir)
 	l.MustSh(`cd ` + csvDir + `; exec 3>n; echo a >&3; rm n; echo b >&3; exec 3>&-; ls; test ! -e n`)
-	l.Eventually("the spool is freed", 20*time.Second, func() bool { return len(spools(t, l)) == 0 })
+	wantSettled(t, l, csvDir)
 	wantClean(t, l, csvDir)
 }
 
