@@ -61,6 +61,7 @@ type stagedHandle struct {
 	thread      uint32 // thread that did
 	read, write bool
 	append      bool
+	sync        bool // O_SYNC or O_DSYNC: each write brings an FSYNC of its own
 }
 
 // newWrite describes a write to the target of path.
@@ -247,7 +248,7 @@ func (s *stagedNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, u
 func (s *stagedNode) open(ctx context.Context, flags uint32, creates bool) (*stagedHandle, bool) {
 	mode := flags & syscall.O_ACCMODE
 	h := &stagedHandle{
-		thread: thread(ctx), append: flags&syscall.O_APPEND != 0,
+		thread: thread(ctx), append: flags&syscall.O_APPEND != 0, sync: flags&syscall.O_DSYNC != 0,
 		read: mode != syscall.O_WRONLY, write: mode != syscall.O_RDONLY || creates,
 	}
 	if h.write {

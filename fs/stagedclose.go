@@ -114,7 +114,8 @@ func (s *stagedNode) tear() {
 }
 
 // Fsync makes the bytes durable here, and publishes them when they are a whole
-// file of their partition's format.
+// file of their partition's format. On an O_SYNC descriptor it comes with each
+// write, which is no sign of a whole: the close publishes.
 func (s *stagedNode) Fsync(_ context.Context, fh gofs.FileHandle, _ uint32) syscall.Errno {
 	work, cancel := s.fs.background()
 	defer cancel()
@@ -125,7 +126,7 @@ func (s *stagedNode) Fsync(_ context.Context, fh gofs.FileHandle, _ uint32) sysc
 	wanted := s.rule.needsFacts(s.facts())
 	s.mu.Unlock()
 	h, ok := fh.(*stagedHandle)
-	if !wanted || !ok || !h.write || s.fs.Committer.Check(work, s.file) != nil {
+	if !wanted || !ok || !h.write || h.sync || s.fs.Committer.Check(work, s.file) != nil {
 		return 0
 	}
 	return s.publish(work)

@@ -111,6 +111,25 @@ eq(open("f", "rb").read(), b"on")
 	wantClean(t, l, csvDir, "f")
 }
 
+func TestSynchronousWritesAreDurableAndPublishedAtTheClose(t *testing.T) {
+	t.Parallel()
+	l := mountTwo(t, map[string]string{"old": "old\n"})
+	mustPython(t, l, script(l, csvDir, `
+for name, flags in ("a", os.O_SYNC), ("b", os.O_DSYNC), ("old", os.O_SYNC | os.O_TRUNC):
+    before = published(name)
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT | flags, 0o644)
+    os.write(fd, b"one\n")
+    eq(published(name), before)
+    spool, = [d for d in os.listdir("`+l.Staged()+`") if os.path.exists("`+l.Staged()+`/" + d + "/data")]
+    eq(open("`+l.Staged()+`/" + spool + "/data", "rb").read(), b"one\n")
+    os.write(fd, b"two\n")
+    eq(published(name), before)
+    os.close(fd)
+    eq(published(name), b"one\ntwo\n")
+`))
+	wantClean(t, l, csvDir, "a", "b", "old")
+}
+
 func TestFsyncOfAnIncompleteParquetFileIsDurableNotPublished(t *testing.T) {
 	t.Parallel()
 	l := mountTwo(t, nil)
