@@ -238,3 +238,16 @@ func TestAttributesDecideAccessForUsers(t *testing.T) {
 	}
 	wantErrno(t, "setuid bit", l.Do("chmod", func() error { return syscall.Chmod(l.Path("db/t/f"), 0o4755) }), 0)
 }
+
+// A descriptor of what has no name any more has no links: tail -F and log
+// writers find so that they must open the name again.
+func TestLinksOfWhatIsGone(t *testing.T) {
+	t.Parallel()
+	l := mountText(t, map[string]string{"read": "x", "over": "y", "d/f": "z"}, "--write=delete")
+	l.MustSh(`cd db/t
+links() { stat -L -c %h /proc/self/fd/$1; }
+exec 3<read 4>new 5<over 6<d; for n in 3 4 5 6; do test "$(links $n)" = 1; done
+rm read new; echo z > other; mv other over; rm -r d
+for n in 3 4 5 6; do test "$(links $n)" = 0 || { echo "descriptor $n: $(links $n) links" >&2; exit 1; }; done
+test "$(cat <&3)" = x; test "$(cat <&5)" = y`)
+}

@@ -35,14 +35,17 @@ type lakeStatus struct {
 		HiddenObjects   []string `json:"hidden_objects"`
 		Unparsable      []string `json:"unparsable"`
 	} `json:"catalog"`
-	Staged []struct {
-		WriteID string `json:"write_id"`
-		Path    string `json:"path"`
-		State   string `json:"state"`
-		Open    bool   `json:"open"`
-		Size    int64  `json:"size"`
-		Error   string `json:"error"`
-	} `json:"staged"`
+	Staged []stagedFile `json:"staged"`
+}
+
+// stagedFile is an unpublished file in status.json.
+type stagedFile struct {
+	WriteID string `json:"write_id"`
+	Path    string `json:"path"`
+	State   string `json:"state"`
+	Open    bool   `json:"open"`
+	Size    int64  `json:"size"`
+	Error   string `json:"error"`
 }
 
 // status reads the status.json of a directory.

@@ -150,8 +150,10 @@ func (f *FS) dirAttributes(a *fuse.Attr, ino uint64, n catalogview.Node) {
 // Getattr looks the directory up again: it may be gone.
 func (d *dirNode) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	path, err := d.path()
-	if err != nil {
-		return toErrno(err)
+	if err != nil { // removed, and still open
+		d.fs.fill(&out.Attr, d.name.ino, 0, time.Time{})
+		out.Mode, out.Uid, out.Gid, out.Nlink = syscall.S_IFDIR|uint32(d.fs.DirMode&^d.fs.Umask), d.fs.UID, d.fs.GID, 0
+		return 0
 	}
 	ctx, cancel := d.fs.background()
 	defer cancel()

@@ -146,6 +146,15 @@ func (t *names) pathOf(n *name) (path string, ok bool) {
 	return n.path, !n.gone
 }
 
+// links is the link count of n's file: a descriptor of a file that has no name
+// any more tells so.
+func (t *names) links(n *name) uint32 {
+	if _, ok := t.pathOf(n); !ok {
+		return 0
+	}
+	return 1
+}
+
 // locate notes where n's object lies.
 func (t *names) locate(n *name, loc objectstore.Location) {
 	t.mu.Lock()

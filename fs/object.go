@@ -55,6 +55,7 @@ func (o *objectNode) object() objectstore.Object {
 func (o *objectNode) attributes(a *fuse.Attr) {
 	v := o.object()
 	o.fs.fill(a, o.name.ino, v.Size, v.ModTime)
+	a.Nlink = o.fs.names.links(o.name)
 	a.Mode = syscall.S_IFREG
 	mode := o.fs.FileMode
 	if m, ok := metaMode(v.Meta); ok {

@@ -143,6 +143,7 @@ func (s *stagedNode) refill() bool {
 func (s *stagedNode) attributes(a *fuse.Attr) {
 	r := s.file.Record()
 	s.fs.fill(a, s.name.ino, s.file.Size(), r.MTime)
+	a.Nlink = s.fs.names.links(s.name)
 	a.Mode, a.Uid, a.Gid = syscall.S_IFREG|r.Mode&0o7777, r.UID, r.GID
 }
 
