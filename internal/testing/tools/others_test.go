@@ -64,7 +64,7 @@ func TestToolsEditWhatOthersMade(t *testing.T) {
 					t.Errorf("%s is left in the folder", name)
 				}
 			}
-			c.nothingStaged(t, lake, "db/t")
+			nothingStaged(t, lake)
 		})
 	}
 }

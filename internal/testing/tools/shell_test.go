@@ -94,7 +94,7 @@ rsync -a --delete "$OUT/tree" .; rsync -ain --delete "$OUT/tree" .`, random: `\.
 		{name: "rsync --inplace", needs: "rsync", mtime: true, script: `
 rsync -a --inplace "$OUT/in.bin" "$OUT/in.txt" .; sed -i s/150000/XXXXXX/ "$OUT/in.bin"; touch -d 2024-05-05 "$OUT/in.bin"
 rsync -a --inplace --no-whole-file "$OUT/in.bin" .; echo again; rsync -ai --inplace "$OUT/in.bin" "$OUT/in.txt" .; seq 5 >> "$OUT/in.txt"; touch -d 2024-05-05 "$OUT/in.txt"; rsync -a --append "$OUT/in.txt" .`},
-		{name: "cpio", needs: "cpio", mtime: true, script: `(cd "$OUT/tree" && find . | cpio --quiet -o > "$OUT/a.cpio"); cpio --quiet -idm < "$OUT/a.cpio"; touch -d 2020-01-01 "$OUT/a.cpio"; touch -d 2020-01-01 sub/deep sub`},
+		{name: "cpio", needs: "cpio", mtime: true, script: `(cd "$OUT/tree" && find . | cpio --quiet -o > "$OUT/a.cpio"); cpio --quiet -idm < "$OUT/a.cpio"; rm "$OUT/a.cpio"; touch -d 2020-01-01 sub/deep sub`},
 		{name: "curl -o", needs: "curl", script: `curl -s -o a "file://$OUT/in.bin"; curl -s "file://$OUT/in.txt" > b`},
 	}
 }

@@ -3,7 +3,7 @@ package tools_test
 import (
 	"crypto/sha256"
 	"fmt"
-	"io/fs"
+	iofs "io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -23,7 +23,7 @@ func (c tool) tree(t *testing.T, root string, mtime, mode bool) map[string]node 
 	t.Helper()
 	varies := regexp.MustCompile(c.varies)
 	all := make(map[string]node)
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, d iofs.DirEntry, err error) error {
 		if err != nil || path == root {
 			return err
 		}

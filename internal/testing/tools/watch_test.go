@@ -3,7 +3,7 @@ package tools_test
 import (
 	"errors"
 	"fmt"
-	"io/fs"
+	iofs "io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -75,7 +75,7 @@ func (w *watcher) add(dir string) error {
 
 func (w *watcher) enter(dir string) {
 	w.deep[dir] = true
-	if err := w.add(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := w.add(dir); err != nil && !errors.Is(err, iofs.ErrNotExist) {
 		w.t.Error(err)
 	}
 }
