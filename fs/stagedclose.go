@@ -61,7 +61,7 @@ func (s *stagedNode) flushFacts(ctx context.Context, h *stagedHandle) flushFacts
 	closer := h.opener
 	if tid != h.thread {
 		if closer = s.fs.proc.threadGroup(tid); closer == 0 {
-			return flushFacts{}
+			closer = tid // no answer in time: the thread tells of its own end at least
 		}
 	}
 	look := s.fs.proc.killed(closer)
