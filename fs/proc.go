@@ -6,16 +6,21 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// procLimit bounds a look below /proc/PID. A process inside execve holds a lock
-// that such a read waits for, and execve itself waits for our answer to the
-// FLUSH of a close-on-exec descriptor: no answer in time means "inside execve".
+// procLimit is how long a look below /proc/PID may wait for a lock. A process
+// inside execve holds one that such a read waits for, and execve itself waits
+// for our answer to the FLUSH of a close-on-exec descriptor.
 const procLimit = 50 * time.Millisecond
+
+// busyLimit bounds a look that waits for no lock: the machine is busy, and a
+// close that did not wait for it would answer before the file is published.
+const busyLimit = 2 * time.Second
 
 // maxDescendants bounds the search for processes that inherited a descriptor;
 // past it the file counts as held.
@@ -23,31 +28,48 @@ const maxDescendants = 64
 
 // question is a look below /proc that runs aside. It ends by itself once the
 // process that it looks at has left execve.
-type question[T any] struct{ done chan T }
+type question[T any] struct {
+	done   chan T
+	thread *atomic.Int32 // that looks
+}
 
-// ask begins a look, and returns when it runs: what it then takes is the
-// process's doing, not that of a busy machine.
+// ask begins a look.
 func ask[T any](f func() T) question[T] {
-	q := question[T]{done: make(chan T, 1)}
-	running := make(chan struct{})
+	q := question[T]{done: make(chan T, 1), thread: new(atomic.Int32)}
 	go func() {
-		close(running)
+		q.thread.Store(int32(unix.Gettid()))
 		q.done <- f()
 	}()
-	<-running
 	return q
 }
 
-// answer waits for it, up to limit. It may be had once.
+// answer waits for it: up to limit while the look waits for a lock, longer
+// while it does not. It may be had once.
 func (q question[T]) answer(limit time.Duration) (v T, ok bool) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case v = <-q.done:
-		return v, true
-	case <-timer.C:
-		return v, false
+	busy, tick := time.NewTimer(max(limit, busyLimit)), time.NewTicker(limit)
+	defer busy.Stop()
+	defer tick.Stop()
+	for {
+		select {
+		case v = <-q.done:
+			return v, true
+		case <-busy.C:
+			return v, false
+		case <-tick.C:
+			if t := q.thread.Load(); t != 0 && stopped(t) {
+				return v, false
+			}
+		}
 	}
+}
+
+// stopped tells whether a thread of this process waits for a lock in the
+// kernel, and not just for a processor.
+func stopped(thread int32) bool {
+	var buf [2048]byte
+	b, err := small("/proc/self/task/"+strconv.Itoa(int(thread))+"/stat", &buf)
+	i := bytes.LastIndexByte(b, ')')
+	return err != nil || i < 0 || i+2 >= len(b) || b[i+2] == 'D'
 }
 
 // processTable reads facts of processes below root ("/proc").

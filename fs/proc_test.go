@@ -99,6 +99,22 @@ func TestHeldByProcessAndChild(t *testing.T) {
 	}
 }
 
+// A slow look is waited for; only one that waits for a lock is given up.
+func TestAnswerWaitsForABusyMachineNotForALock(t *testing.T) {
+	release := make(chan struct{})
+	slow := ask(func() int { <-release; return 1 })
+	time.AfterFunc(20*time.Millisecond, func() { close(release) })
+	if v, ok := slow.answer(time.Millisecond); v != 1 || !ok {
+		t.Errorf("slow look: %d, %v; want its answer", v, ok)
+	}
+	if stopped(int32(syscall.Gettid())) {
+		t.Error("a running thread counts as stopped")
+	}
+	if !stopped(1 << 30) {
+		t.Error("a thread that is not there does not count as stopped")
+	}
+}
+
 func TestThreadGroup(t *testing.T) {
 	p := processTable{root: "/proc"}
 	tid := uint32(syscall.Gettid())
@@ -126,6 +142,12 @@ func TestHeldThroughAnotherMountIsNotHeld(t *testing.T) {
 	put("self/mountinfo", "20 1 8:1 / / rw - ext4 /dev/sda1 rw\n"+
 		"29 20 0:55 / /mnt/a\\040lake rw - fuse.lakefs-mount /w rw\n30 20 0:56 / /mnt/b rw - fuse.lakefs-mount /w rw\n")
 	put("7/mountinfo", "129 20 0:55 / /x rw - fuse.lakefs-mount /w rw\n130 20 0:56 / /y rw - fuse.lakefs-mount /w rw\n")
+	if err := os.Mkdir(filepath.Join(root, "7", "fd"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/mnt/f", filepath.Join(root, "7", "fd", "3")); err != nil {
+		t.Fatal(err)
+	}
 	here := processTable{root: root}
 	here.device = func() string { return here.deviceAt("/mnt/a lake") }
 	for mount, want := range map[string]bool{"129": true, "130": false, "131": true} {
