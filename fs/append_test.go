@@ -46,7 +46,7 @@ func TestCase69TwoAppendersInOneMount(t *testing.T) {
 	for _, old := range []map[string]string{nil, {"log": ""}} {
 		l := mountTwo(t, old)
 		l.MustSh(`cd ` + csvDir + `; for w in a b; do (` + appendLines + `) & done; wait`)
-		wantSettled(t, l, csvDir)
+		wantSettled(t, l)
 		log, _ := inStore(t, l, csvDir+"/log")
 		appended(t, log, 200, "a", "b")
 		wantClean(t, l, csvDir, "log")
@@ -60,7 +60,7 @@ func TestCase69AppendersInTwoMounts(t *testing.T) {
 		m := second(t, l)
 		l.MustSh(`(cd ` + l.Path(csvDir) + `; w=a; ` + appendLines + `) & (cd ` + m.Path(csvDir) + `; w=b; ` + appendLines + `) & wait`)
 		for _, side := range []*mounttest.Lake{l, m} {
-			wantSettled(t, side, csvDir)
+			wantSettled(t, side)
 		}
 		log, _ := inStore(t, l, csvDir+"/log")
 		appended(t, log, 200, "a", "b")

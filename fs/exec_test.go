@@ -63,7 +63,7 @@ func TestCloseOnExecDescriptorsNeverHangTheMachine(t *testing.T) {
 	if got, _ := inStore(t, l, csvDir+"/closed"); len(got) != 10*7+10*8 {
 		t.Errorf("closed has %d bytes", len(got))
 	}
-	wantSettled(t, l, csvDir)
+	wantSettled(t, l)
 	wantClean(t, l, csvDir, "closed", "left")
 }
 

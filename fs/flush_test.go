@@ -46,7 +46,7 @@ func seen(path string) (stop func() []string) {
 
 // topologies are ways in which programs hand one descriptor around. Each leaves
 // "one\ntwo\n" in f, published once: whoever polls the store sees nothing else.
-var topologies = []struct { //nolint:gochecknoglobals // a constant table
+var topologies = []struct {
 	name, script string
 	late         bool // the last close is another process's than the opener: published at RELEASE
 }{
@@ -67,8 +67,8 @@ var topologies = []struct { //nolint:gochecknoglobals // a constant table
 	{name: "tee", script: `printf 'one\ntwo\n' | tee f >/dev/null`},
 	{name: "dd with fsync", script: `printf 'one\ntwo\n' | dd of=f conv=fsync bs=1M 2>/dev/null`},
 	{name: "background job", script: `(echo one; sleep .05; echo two) >f & wait`},
-	{name: "case 8: a child that outlives the opener's close", late: true,
-		script: `exec 3>f; echo one >&3; (sleep .2; echo two >&3) & exec 3>&-; wait`},
+	{name: "case 8: a child that outlives the opener's close", late: true, script: `exec 3>f; echo one >&3
+		(sleep .2; echo two >&3) & exec 3>&-; wait`},
 	{name: "dup and close", script: `/usr/bin/python3 -c '
 import os
 fd = os.open("f", os.O_WRONLY|os.O_CREAT, 0o644)
@@ -110,7 +110,7 @@ func TestDescriptorTopologiesPublishOnceWhole(t *testing.T) {
 			if got := stop(); len(got) != 1 || got[0] != want {
 				t.Errorf("the store showed %q, want %q once", got, want)
 			}
-			wantSettled(t, l, csvDir)
+			wantSettled(t, l)
 		})
 	}
 }
@@ -121,13 +121,15 @@ func TestChildThatLeftTheFamilyWritesTheNextVersion(t *testing.T) {
 	t.Parallel()
 	l := mountTwo(t, nil)
 	f := csvDir + "/f"
-	l.MustSh(`cd ` + csvDir + `; exec 3>f; echo one >&3; setsid -f sh -c 'sleep .3; echo two >&3'; sleep .1; exec 3>&-`)
+	l.MustSh(`cd ` + csvDir + `; exec 3>f; echo one >&3
+		setsid -f sh -c 'until test -e ` + l.State + `/go; do sleep .02; done; echo two >&3' >/dev/null 2>&1; exec 3>&-`)
 	wantStore(t, l, f, "one\n")
+	writeFile(t, l.State+"/go", "")
 	l.Eventually("the next version", 10*time.Second, func() bool {
 		got, _ := inStore(t, l, f)
 		return got == "one\ntwo\n"
 	})
-	wantSettled(t, l, csvDir)
+	wantSettled(t, l)
 }
 
 // wantTorn asserts that name is not published, and that its bytes are shown
@@ -211,7 +213,7 @@ func TestCase70NeverWrittenFileOfAKilledWriterIsPublishedEmpty(t *testing.T) {
 		l.Eventually("published at RELEASE", 10*time.Second, func() bool { return listed(t, l, csvDir+"/err"+sig) })
 		wantStore(t, l, csvDir+"/err"+sig, "")
 	}
-	wantSettled(t, l, csvDir)
+	wantSettled(t, l)
 	wantClean(t, l, csvDir, "err.log", "errTERM", "errKILL", "errINT")
 }
 

@@ -124,12 +124,12 @@ func wantClean(t *testing.T, l *mounttest.Lake, dir string, want ...string) {
 	}
 }
 
-// wantSettled asserts that soon nothing is staged, in the directory and in all:
-// what RELEASE ends, it ends after the close has returned.
-func wantSettled(t *testing.T, l *mounttest.Lake, dir string) {
+// wantSettled asserts that soon nothing is staged, csvDir included: what RELEASE
+// ends, it ends after the close has returned.
+func wantSettled(t *testing.T, l *mounttest.Lake) {
 	t.Helper()
 	l.Eventually("nothing staged", 20*time.Second, func() bool {
-		return len(staged(t, l, dir)) == 0 && len(spools(t, l)) == 0
+		return len(staged(t, l, csvDir)) == 0 && len(spools(t, l)) == 0
 	})
 }
 

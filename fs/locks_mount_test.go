@@ -36,7 +36,7 @@ func runLocks(t *testing.T, body string) {
 	l := mountTwo(t, map[string]string{"old": "old\n"})
 	mustPython(t, l, script(l, csvDir, lockScript+body))
 	// What a killed process only opened leaves nothing behind.
-	wantSettled(t, l, csvDir)
+	wantSettled(t, l)
 }
 
 // Two writers of a published name have a node each, and still exclude one another.

@@ -84,7 +84,7 @@ for name, start, more in ("new", b"", []), ("synced", b"", ["sync"]), ("old", b"
         time.sleep(.01)
     assert open(name, "rb").read() == content(True, start)
 `))
-	wantSettled(t, l, csvDir)
+	wantSettled(t, l)
 	wantClean(t, l, csvDir, "new", "old", "synced")
 }
 
@@ -119,6 +119,6 @@ eq(m[:], b"012xx56789")
 m.close(); f.close()
 eq(open("old", "rb").read(), b"new content")
 `))
-	wantSettled(t, l, csvDir)
+	wantSettled(t, l)
 	wantClean(t, l, csvDir, "a", "b", "old")
 }

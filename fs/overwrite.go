@@ -86,7 +86,7 @@ func (f *FS) beginVersion(ctx context.Context, n *name, w staging.NewWrite, loc 
 	if err != nil {
 		return nil, err
 	}
-	if err := f.mayChange(base, WriteOverwrite); err != nil {
+	if err = f.mayChange(base, WriteOverwrite); err != nil {
 		return nil, err
 	}
 	if flags&syscall.O_APPEND != 0 && flags&syscall.O_TRUNC == 0 {

@@ -111,7 +111,7 @@ eq(fill(d), "ENOSPC")
 eq(err(os.close, d), None)
 eq(err(os.close, e), "ENOSPC")
 `))
-	wantSettled(t, l, csvDir)
+	wantSettled(t, l)
 	l.Eventually("the space is free again", 20*time.Second, func() bool { return spaceUsed(t, l) < 2 })
 	wantClean(t, l, csvDir, "old")
 }

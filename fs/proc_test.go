@@ -78,7 +78,7 @@ func TestHeldByProcessAndChild(t *testing.T) {
 	if held, known := p.held(me, ino); !held || !known {
 		t.Errorf("own descriptor: held %v, known %v", held, known)
 	}
-	child := exec.Command("sleep", "60")
+	child := exec.CommandContext(t.Context(), "sleep", "60")
 	child.Stdout = f
 	if err := child.Start(); err != nil {
 		t.Fatal(err)

@@ -237,7 +237,7 @@ func (s *stagedNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, u
 		work, cancel := s.fs.background()
 		defer cancel()
 		if err := s.file.Truncate(work, 0); err != nil {
-			s.Release(ctx, h)
+			_ = s.Release(ctx, h) // the answer is the truncation's
 			return nil, 0, s.fs.fail("truncate", s.path(), err)
 		}
 	}

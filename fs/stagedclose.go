@@ -154,7 +154,7 @@ func (s *stagedNode) Release(ctx context.Context, fh gofs.FileHandle) syscall.Er
 	}
 	if todo == doPublish {
 		work, cancel := s.fs.background()
-		s.publish(work) // its failure is logged and shown; nobody waits for it
+		_ = s.publish(work) // its failure is logged and shown; nobody waits for it
 		cancel()
 	}
 	s.mu.Lock()

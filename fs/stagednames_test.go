@@ -56,7 +56,7 @@ os.write(g, b"another\n"); os.close(g)
 os.write(fd, b"more\n"); os.close(fd)
 eq(published("d"), b"another\n")
 `))
-	wantSettled(t, l, csvDir)
+	wantSettled(t, l)
 	wantClean(t, l, csvDir, "b", "d", "n", "old")
 }
 
@@ -83,7 +83,7 @@ os.rename("d", "c")
 os.close(fd)
 eq((published("c"), published("d")), (b"old\n", None))
 `))
-	wantSettled(t, l, csvDir)
+	wantSettled(t, l)
 	wantClean(t, l, csvDir, "c", "moved")
 }
 
@@ -106,10 +106,10 @@ for name in "new", "old":
     eq(published(name), None)
 eq(os.listdir(store), [])
 `))
-	wantSettled(t, l, csvDir)
+	wantSettled(t, l)
 	wantClean(t, l, csvDir)
 	l.MustSh(`cd ` + csvDir + `; exec 3>n; echo a >&3; rm n; echo b >&3; exec 3>&-; ls; test ! -e n`)
-	wantSettled(t, l, csvDir)
+	wantSettled(t, l)
 	wantClean(t, l, csvDir)
 }
 

@@ -62,5 +62,5 @@ func TestRelayOfWriters(t *testing.T) {
 	if got != "" {
 		t.Errorf("output %q", got)
 	}
-	wantSettled(t, l, csvDir)
+	wantSettled(t, l)
 }
