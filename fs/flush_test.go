@@ -220,7 +220,7 @@ func TestCase70NeverWrittenFileOfAKilledWriterIsPublishedEmpty(t *testing.T) {
 func TestTimeoutLeavesATornFile(t *testing.T) {
 	t.Parallel()
 	l := mountTwo(t, nil)
-	if r := l.Sh(`cd ` + csvDir + `; timeout .3 yes >f`); r.Code != 124 {
+	if r := l.Sh(`cd ` + csvDir + `; timeout .8 yes >f`); r.Code != 124 {
 		t.Errorf("exit code %d, want timeout's 124", r.Code)
 	}
 	wantAbsent(t, l, csvDir+"/f")
