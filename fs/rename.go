@@ -72,9 +72,22 @@ func (m *move) run(ctx context.Context) error {
 	case catalogview.KindEntry:
 		return errEntryWrite
 	case catalogview.KindDirectory:
-		return m.directory(ctx, n)
+		return m.copyable(n, m.directory(ctx, n))
 	}
 	return errFixedDirectory
+}
+
+// copyable turns the error that makes mv copy a directory and remove the old one
+// into a refusal where the removal would be refused: both would stay, and a
+// table have its rows twice.
+func (m *move) copyable(n catalogview.Node, err error) error {
+	if !errors.Is(err, errPartitionMove) {
+		return err
+	}
+	if denied := m.fs.mayChange(objectstore.Object{Location: n.Location()}, WriteDelete); denied != nil {
+		return denied
+	}
+	return err
 }
 
 // prepare finds the target, and whether it may be replaced.

@@ -120,6 +120,19 @@ func TestRenameOfAPartitionDirectoryIsLeftToMv(t *testing.T) {
 	wantContent(t, l, "db/t/dt=2/k=a/f", "f")
 }
 
+// mv would copy, and could not remove what it copied.
+func TestRenameOfAnothersPartitionIsRefusedWhereRemovingIs(t *testing.T) {
+	t.Parallel()
+	l := mounttest.Mount(t, mounttest.Options{Tables: []mounttest.Table{partitioned(map[string]string{"dt=1/f": "f"}, "dt:int")}})
+	if r := l.Sh(`mv db/t/dt=1 db/t/dt=2`); r.Code == 0 {
+		t.Error("mv of another's partition: code 0")
+	}
+	wantErrno(t, "of another's partition", rename(l, "db/t/dt=1", "db/t/dt=2"), syscall.EPERM)
+	wantNames(t, l, "db/t", "dt=1")
+	l.MustSh(`mkdir db/t/dt=3 && echo own > db/t/dt=3/f && mv db/t/dt=3 db/t/dt=4`)
+	wantNames(t, l, "db/t", "dt=1", "dt=4")
+}
+
 func TestRenameOfOpenFiles(t *testing.T) {
 	t.Parallel()
 	l := mountText(t, map[string]string{"read": "to be read", "over": "old", "old": "old"}, "--write=delete")
