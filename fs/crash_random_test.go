@@ -70,7 +70,7 @@ func TestKillAtRandomMomentsUnderLoad(t *testing.T) {
 				said[i] = l.Exec(interpreter, "-c", loadScript, l.Path(part), fmt.Sprint(2*round+i)).Out
 			})
 		}
-		time.Sleep(time.Duration(100+r.IntN(400)) * time.Millisecond) // the moment of the kill
+		<-time.After(time.Duration(100+r.IntN(400)) * time.Millisecond) // the moment of the kill
 		l.Kill()
 		workers.Wait()
 		l.Start()

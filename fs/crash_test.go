@@ -116,6 +116,7 @@ type crash struct {
 }
 
 func newCrash(t *testing.T, life crashLife, across bool) *crash {
+	t.Helper()
 	c := &crash{t: t, life: life, versions: crashVersions(), dir: t.TempDir()}
 	c.trap = killpoint.New(t, "TestKillPointHelper")
 	c.versions.write(t, c.dir)
@@ -133,7 +134,7 @@ func newCrash(t *testing.T, life crashLife, across bool) *crash {
 // otherFileSystem is a directory for state on another file system than path's.
 func otherFileSystem(t *testing.T, path string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "lakefs-mount-test-")
+	dir, err := os.MkdirTemp("/dev/shm", "lakefs-mount-test-") //nolint:usetesting // not where t.TempDir is
 	if err != nil {
 		t.Skipf("no second file system: %v", err)
 	}

@@ -38,6 +38,7 @@ type poller struct {
 
 // poll watches dir, in the store, until stopped.
 func poll(t *testing.T, dir string) *poller {
+	t.Helper()
 	p := &poller{t: t, dir: dir, stop: make(chan struct{}), known: map[string]os.FileInfo{}}
 	p.ended.Go(func() {
 		for {

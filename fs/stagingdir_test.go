@@ -49,6 +49,7 @@ func TestStagingDirectoryThatCannotBeUsed(t *testing.T) {
 		want    []string
 	}{
 		{"full", func(t *testing.T, l *mounttest.Lake) {
+			t.Helper()
 			disk := tmpfs(t, "1m")
 			l.State = filepath.Join(disk, "state")
 			if err := os.MkdirAll(l.Staged(), 0o700); err != nil {
@@ -57,6 +58,7 @@ func TestStagingDirectoryThatCannotBeUsed(t *testing.T) {
 			fill(t, filepath.Join(disk, "filler"))
 		}, []string{"is full", "make room", "lakefs-mount recover", "--state-dir"}},
 		{"read-only", func(t *testing.T, l *mounttest.Lake) {
+			t.Helper()
 			disk := tmpfs(t, "1m")
 			l.State = filepath.Join(disk, "state")
 			if err := os.MkdirAll(l.Staged(), 0o700); err != nil {
@@ -67,22 +69,26 @@ func TestStagingDirectoryThatCannotBeUsed(t *testing.T) {
 			}
 		}, []string{"read-only", "--state-dir"}},
 		{"open to others", func(t *testing.T, l *mounttest.Lake) {
+			t.Helper()
 			if err := errors.Join(os.Mkdir(l.Staged(), 0o700), os.Chmod(l.Staged(), 0o777)); err != nil { //nolint:gosec // that is the test
 				t.Fatal(err)
 			}
 		}, []string{"may be written by others", "chmod 700"}},
 		{"in a directory where anybody may write", func(t *testing.T, l *mounttest.Lake) {
+			t.Helper()
 			if err := os.Chmod(l.State, 0o777|os.ModeSticky); err != nil { //nolint:gosec // that is the test
 				t.Fatal(err)
 			}
 		}, []string{"anybody may write", "--state-dir"}},
 		{"another's", func(t *testing.T, l *mounttest.Lake) {
+			t.Helper()
 			if err := errors.Join(os.Mkdir(l.Staged(), 0o700), os.Chown(l.Staged(), 12345, 12345)); err != nil {
 				t.Fatal(err)
 			}
 		}, []string{"belongs to uid 12345", "--state-dir"}},
-		{"a file", func(t *testing.T, l *mounttest.Lake) { writeFile(t, l.Staged(), "") }, []string{"is not a directory", "--state-dir"}},
+		{"a file", func(t *testing.T, l *mounttest.Lake) { t.Helper(); writeFile(t, l.Staged(), "") }, []string{"is not a directory", "--state-dir"}},
 		{"a lock that is a symbolic link", func(t *testing.T, l *mounttest.Lake) {
+			t.Helper()
 			if err := errors.Join(os.Mkdir(l.Staged(), 0o700), os.Symlink("/etc/passwd", filepath.Join(l.Staged(), "lock"))); err != nil {
 				t.Fatal(err)
 			}

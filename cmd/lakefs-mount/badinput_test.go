@@ -45,12 +45,12 @@ eval "$SCRIPT"'`
 
 // isolated is a lake for private scripts, which have it in $SOURCE, $ROOT, $STATE
 // and $MOUNT, the program; nobody owns it and may run that.
-func isolated(t *testing.T) (run func(script string) mounttest.Result, lake *mounttest.Lake) {
+func isolated(t *testing.T) (run func(script string) mounttest.Result) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("a mount namespace with devices needs root")
 	}
-	lake = mounttest.New(t, sales(t))
+	lake := mounttest.New(t, sales(t))
 	program := filepath.Join(filepath.Dir(lake.Root), "lakefs-mount")
 	setup := `chmod 755 ` + filepath.Dir(lake.Root) + ` ` + filepath.Dir(filepath.Dir(lake.Root)) + `
 		cp ` + lake.Binary() + ` ` + program + `; chown -R 65534:65534 ` + lake.Source + ` ` + lake.Root + ` ` + lake.State
@@ -67,7 +67,7 @@ func isolated(t *testing.T) (run func(script string) mounttest.Result, lake *mou
 		t.Helper()
 		return lake.Exec("env", "SOURCE="+lake.Source, "ROOT="+lake.Root, "STATE="+lake.State, "MOUNT="+program, "HOME=/nonexistent",
 			"SCRIPT=cd /; "+script, "bash", "-c", private)
-	}, lake
+	}
 }
 
 func TestMountsThatCannotBeNameTheRemedy(t *testing.T) {
@@ -88,7 +88,7 @@ func TestMountsThatCannotBeNameTheRemedy(t *testing.T) {
 		for _, flags := range []string{"", "--daemon"} {
 			t.Run(tt.name+flags, func(t *testing.T) {
 				t.Parallel()
-				run, _ := isolated(t)
+				run := isolated(t)
 				r := run(`FLAGS=` + flags + `; ` + tt.script + `; code=$?
 					grep "$ROOT" /proc/self/mountinfo; exit $code`)
 				if r.Code != exitFailed || r.Out != "" {
@@ -110,7 +110,7 @@ func TestMountsThatCannotBeNameTheRemedy(t *testing.T) {
 // TestOrdinaryUserMounts in a private mount namespace, where /dev/fuse is open
 // to all: the device of this machine may not be.
 func TestOrdinaryUserMounts(t *testing.T) {
-	run, _ := isolated(t)
+	run := isolated(t)
 	if _, _, code := shell(t, "command -v fusermount3"); code != 0 {
 		t.Skip("no fusermount3 here (make deps installs it)")
 	}

@@ -57,19 +57,19 @@ type hold struct {
 // New returns a trap whose programs start through the test function helper of
 // this test binary, which calls Exec. It skips the test where the kernel has
 // no such filters.
-func New(t testing.TB, helper string) *Trap {
-	t.Helper()
+func New(tb testing.TB, helper string) *Trap {
+	tb.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("a seccomp listener needs root")
+		tb.Skip("a seccomp listener needs root")
 	}
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix"}) // an abstract name of the kernel's choice
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	k := &Trap{helper: helper, listener: listener}
 	k.serving.Add(1)
 	go k.accept()
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		_ = listener.Close() // ends accept
 		k.serving.Wait()
 	})
@@ -177,7 +177,7 @@ const goOn = 1 // SECCOMP_USER_NOTIF_FLAG_CONTINUE
 // serve answers for one program until it has ended.
 func (k *Trap) serve(fd int) {
 	defer k.serving.Done()
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }() // nothing was written
 	var holding sync.WaitGroup
 	defer holding.Wait()
 	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
