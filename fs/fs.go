@@ -225,6 +225,10 @@ func (f *FS) overlay(a *fuse.Attr, loc objectstore.Location, etag string, def os
 	}
 }
 
+// opPublish is the operation of a failed publish in the log: nothing of it is
+// ordinary, for bytes that a program wrote are not where they belong.
+const opPublish = "publish"
+
 // fail logs err once, with what it was about, and returns its errno. Errors
 // that a program is meant to meet in the course of its work are not logged.
 func (f *FS) fail(op, path string, err error) errno {
@@ -232,7 +236,7 @@ func (f *FS) fail(op, path string, err error) errno {
 		return 0
 	}
 	e := toErrno(err)
-	if !ordinary(e) && !errors.Is(err, io.EOF) {
+	if op == opPublish || !ordinary(e) && !errors.Is(err, io.EOF) {
 		f.Log.Error("request failed", slog.String("operation", op), slog.String("path", path), slog.Any("error", err), slog.String("errno", e.Error()))
 	}
 	return e

@@ -189,7 +189,7 @@ func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 		s.mu.Unlock()
 		s.fs.names.hide(s)
 		s.freeRoom()
-		return s.fs.fail("publish", s.path(), err)
+		return s.fs.fail(opPublish, s.path(), err)
 	}
 	s.fs.remember(obj, s.file.Record().Attributes)
 	s.fs.names.hide(s)

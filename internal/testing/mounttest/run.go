@@ -76,7 +76,11 @@ func (l *Lake) run(dir, name string, args []string) Result {
 func (l *Lake) Do(what string, op func() error) error {
 	l.t.Helper()
 	done := make(chan error, 1)
-	go func() { done <- op() }()
+	go func() {
+		err := errors.New("the operation ended its goroutine, by t.Fatal or the like")
+		defer func() { done <- err }()
+		err = op()
+	}()
 	timeout := time.NewTimer(min(opTimeout, time.Until(l.deadline)))
 	defer timeout.Stop()
 	select {
