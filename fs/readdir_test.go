@@ -209,7 +209,7 @@ func TestReaddirSeekAfterRemovals(t *testing.T) {
 	})
 }
 
-func TestReaddirRemovesThreeThousandFiles(t *testing.T) {
+func TestReaddirRemovesThousandsOfFiles(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
 		"rm -r":                `rm -r db/t/d`,
@@ -222,7 +222,11 @@ func TestReaddirRemovesThreeThousandFiles(t *testing.T) {
 			if err := os.MkdirAll(l.Data("db/t/d/sub"), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			for i := range 3000 {
+			n := 3000
+			if strings.HasPrefix(name, "p") {
+				n = 1200 // more than one buffer of getdents; each removal is synced
+			}
+			for i := range n {
 				dir := "db/t/d"
 				if i%3 == 0 && !strings.HasPrefix(name, "perl") {
 					dir = "db/t/d/sub"
