@@ -22,7 +22,8 @@ type stagedNode struct {
 	fs   *FS
 	file *staging.File
 
-	commit sync.Mutex // held while the file is published
+	commit sync.Mutex   // held while the file is published
+	wrote  writerGroups // who wrote
 
 	mu        sync.Mutex // guards what follows
 	rule      closeRule
@@ -254,6 +255,7 @@ func (s *stagedNode) open(ctx context.Context, flags uint32, creates bool) (*sta
 	}
 	if h.write {
 		h.opener = s.fs.proc.threadGroup(h.thread)
+		s.wrote.opened(h.thread, h.opener)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -279,7 +281,8 @@ func (s *stagedNode) Read(_ context.Context, _ gofs.FileHandle, dest []byte, off
 
 // Write takes bytes into the spool. An O_APPEND descriptor writes at the end as
 // it is here: the kernel's idea of it is old after a rebase.
-func (s *stagedNode) Write(_ context.Context, fh gofs.FileHandle, data []byte, off int64) (uint32, syscall.Errno) {
+func (s *stagedNode) Write(ctx context.Context, fh gofs.FileHandle, data []byte, off int64) (uint32, syscall.Errno) {
+	s.wrote.note(thread(ctx), s.fs.proc)
 	var n int
 	var err error
 	if h, ok := fh.(*stagedHandle); ok && h.append {

@@ -72,7 +72,7 @@ func (s *stagedNode) flushFacts(ctx context.Context, h *stagedHandle) flushFacts
 		s.mu.Unlock()
 		return flushFacts{held: true}
 	}
-	if end == endKilled {
+	if end == endKilled && (closer == h.opener || s.wrote.has(closer)) {
 		return flushFacts{killed: true, opener: closer == h.opener}
 	}
 	if closer != h.opener {
