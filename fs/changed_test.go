@@ -1,6 +1,7 @@
 package fs_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -41,8 +42,8 @@ func TestChangedByOthersIsSeenAfterTheTTL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	if _, err := f.WriteString(" in place"); err != nil {
+	_, err = f.WriteString(" in place")
+	if err = errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	l.Eventually("grown in place", seenWithin, reads("db/t/f", "replaced, and longer in place"))
@@ -147,12 +148,12 @@ func TestChangedAllTheTimeIsNeverMixed(t *testing.T) {
 	for range 300 {
 		var size int64
 		var got []byte
-		err := l.Do("read", func() error {
+		err := l.Do("read", func() (err error) {
 			f, err := os.Open(l.Path("db/t/f"))
 			if err != nil {
 				return err
 			}
-			defer f.Close()
+			defer func() { err = errors.Join(err, f.Close()) }()
 			info, err := f.Stat()
 			if err != nil {
 				return err

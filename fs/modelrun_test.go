@@ -1,6 +1,7 @@
 package fs_test
 
 import (
+	"errors"
 	"fmt"
 	iofs "io/fs"
 	"maps"
@@ -201,11 +202,7 @@ func withFile(path string, flags int, op func(*os.File) error) error {
 	if err != nil {
 		return err
 	}
-	if err := op(f); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	return errors.Join(op(f), f.Close())
 }
 
 // compare looks at one path: kind, size, bytes, names.

@@ -2,6 +2,7 @@ package fs_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -76,7 +77,7 @@ func withDir(t *testing.T, l *mounttest.Lake, dir string, size int, op func(d op
 		if err != nil {
 			return err
 		}
-		defer unix.Close(fd)
+		defer func() { _ = unix.Close(fd) }() // read only
 		return op(openDir{fd, make([]byte, size)})
 	})
 	if err != nil {
@@ -193,12 +194,12 @@ func TestReaddirSeekAfterRemovals(t *testing.T) {
 		}
 		for _, e := range first {
 			if e.name != "." && e.name != ".." {
-				if err := os.Remove(l.Path("db/t/" + e.name)); err != nil {
-					return err
+				if gone := os.Remove(l.Path("db/t/" + e.name)); gone != nil {
+					return gone
 				}
 			}
 		}
-		if err := d.seek(here); err != nil {
+		if err = d.seek(here); err != nil {
 			return err
 		}
 		again, err := d.rest()
@@ -289,7 +290,7 @@ func TestReaddirOfARemovedDirectoryEnds(t *testing.T) {
 			return err
 		}
 		names, err := d.rest()
-		if len(names) > 0 || err != nil && err != syscall.ENOENT {
+		if len(names) > 0 || err != nil && !errors.Is(err, syscall.ENOENT) {
 			t.Errorf("a removed directory lists %q, %v", names, err)
 		}
 		_, err = os.Stat(l.Path("db/t/d"))
