@@ -121,8 +121,10 @@ func dropCaches(*rig, string) error {
 // newName gives what is written a name that nobody has seen, and removes what
 // was written last.
 func newName(r *rig, _ string) error {
-	if err := os.RemoveAll(filepath.Join(r.data, r.name)); r.name != "" && err != nil {
-		return err
+	if r.name != "" {
+		if err := os.RemoveAll(filepath.Join(r.data, r.name)); err != nil {
+			return err
+		}
 	}
 	r.turn++
 	r.name = "w" + strconv.Itoa(r.turn)
