@@ -28,7 +28,7 @@ func writeErr(l *mounttest.Lake, path string, flags int, content string, meanwhi
 		if meanwhile != nil {
 			meanwhile()
 		}
-		return errors.Join(err, syscall.Close(fd))
+		return errors.Join(err, mounttest.NoFork(func() error { return syscall.Close(fd) }))
 	})
 }
 

@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"syscall"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 )
 
 // handles opens, uses and closes descriptors that live over several steps.
@@ -105,7 +107,7 @@ func (r *modelRun) closeWriter() {
 	}
 	r.writer = nil
 	r.m.files[w.path] = w.content
-	r.do("close "+w.path, 0, w.f.Close)
+	r.do("close "+w.path, 0, func() error { return mounttest.NoFork(w.f.Close) })
 	r.compare(w.path)
 }
 

@@ -150,7 +150,9 @@ func (r *modelRun) change(p, q string) {
 	size := r.rnd.IntN(len(r.m.files[p]) + 5000)
 	switch r.rnd.IntN(13) {
 	case 0, 1:
-		r.do("write "+p, r.m.change(p, true, func(string) string { return data }), func() error { return os.WriteFile(mount, []byte(data), 0o644) })
+		r.do("write "+p, r.m.change(p, true, func(string) string { return data }), func() error {
+			return mounttest.NoFork(func() error { return os.WriteFile(mount, []byte(data), 0o644) })
+		})
 	case 2:
 		r.do("append "+p, r.m.change(p, true, func(old string) string { return old + data }), func() error {
 			return withFile(mount, os.O_WRONLY|os.O_APPEND|os.O_CREATE, func(f *os.File) error { _, err := f.WriteString(data); return err })
@@ -202,7 +204,7 @@ func withFile(path string, flags int, op func(*os.File) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(op(f), f.Close())
+	return errors.Join(op(f), mounttest.NoFork(f.Close))
 }
 
 // compare looks at one path: kind, size, bytes, names.

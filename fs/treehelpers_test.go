@@ -95,7 +95,7 @@ func openErr(l *mounttest.Lake, path string, flags int) error {
 		if err != nil {
 			return err
 		}
-		return syscall.Close(fd)
+		return mounttest.NoFork(func() error { return syscall.Close(fd) })
 	})
 }
 

@@ -104,6 +104,17 @@ func (l *Lake) Do(what string, op func() error) error {
 	return fmt.Errorf("%s hung", what)
 }
 
+// NoFork runs op while no child of this process is between fork and exec. Such a
+// child holds every descriptor that is open, so the mount takes a close for one
+// of several and leaves the publish to the child's exec: after close(2), that is,
+// and when nobody expects it in a test. op must be short: it keeps all tests of
+// the process from starting children.
+func NoFork(op func() error) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return op()
+}
+
 // ReadFile is os.ReadFile of a name in the mount.
 func (l *Lake) ReadFile(name string) (string, error) {
 	l.t.Helper()
@@ -118,7 +129,9 @@ func (l *Lake) ReadFile(name string) (string, error) {
 // WriteFile is os.WriteFile of a name in the mount, with mode 0644.
 func (l *Lake) WriteFile(name, content string) error {
 	l.t.Helper()
-	return l.Do("write "+name, func() error { return os.WriteFile(l.Path(name), []byte(content), 0o644) })
+	return l.Do("write "+name, func() error {
+		return NoFork(func() error { return os.WriteFile(l.Path(name), []byte(content), 0o644) })
+	})
 }
 
 // Lstat is os.Lstat of a name in the mount.
