@@ -23,8 +23,15 @@ func main() {
 	dir := flag.String("dir", "/dev/shm", "where the folder is made")
 	rounds := flag.Int("rounds", 5, "how often each case runs, on each file system in turns")
 	large := flag.Int64("large", 1<<30, "bytes of the large file")
+	serve := flag.Bool("serve-loopback", false, "serve the loopback: MOUNTPOINT DIR")
 	flag.Parse()
-	if err := run(*dir, *rounds, *large); err != nil {
+	var err error
+	if *serve {
+		err = serveLoopback(flag.Arg(0), flag.Arg(1))
+	} else {
+		err = run(*dir, *rounds, *large)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err) //nolint:forbidigo // a program's own output
 		os.Exit(1)
 	}

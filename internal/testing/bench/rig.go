@@ -28,7 +28,7 @@ type system struct {
 
 // rig is the folder and what serves it.
 type rig struct {
-	work, lake, data, bin, loop string
+	work, lake, data, bin, self string
 	large                       int64
 	systems                     []*system
 	name                        string // of what is being written, new each turn
@@ -56,7 +56,7 @@ func newRig(work string, large int64) (*rig, error) {
 	if r.bin, err = build(work, "lakefs-mount", "./cmd/lakefs-mount"); err != nil {
 		return nil, err
 	}
-	r.loop, err = build(work, "loopback", "github.com/hanwen/go-fuse/v2/example/loopback")
+	r.self, err = os.Executable()
 	return r, err
 }
 
@@ -70,7 +70,7 @@ func (r *rig) start() error {
 	loop := filepath.Join(r.work, "loop")
 	plain := mount(noPassthrough, "plain", "--no-passthrough")
 	r.systems = []*system{
-		{name: loopback, root: loop, cmd: exec.Command(r.loop, loop, r.data)}, //nolint:noctx // ends with the bench
+		{name: loopback, root: loop, cmd: exec.Command(r.self, "-serve-loopback", loop, r.data)}, //nolint:noctx // ends with the bench
 		mount(mounted, "mnt"), plain,
 	}
 	for _, s := range r.systems {
