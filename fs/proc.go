@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -37,6 +38,8 @@ type question[T any] struct {
 func ask[T any](f func() T) question[T] {
 	q := question[T]{done: make(chan T, 1), thread: new(atomic.Int32)}
 	go func() {
+		runtime.LockOSThread() // so that the thread's state is this look's
+		defer runtime.UnlockOSThread()
 		q.thread.Store(int32(unix.Gettid()))
 		q.done <- f()
 	}()
@@ -56,7 +59,13 @@ func (q question[T]) answer(limit time.Duration) (v T, ok bool) {
 		case <-busy.C:
 			return v, false
 		case <-tick.C:
-			if t := q.thread.Load(); t != 0 && stopped(t) {
+			if t := q.thread.Load(); t == 0 || !stopped(t) {
+				continue
+			}
+			select {
+			case v = <-q.done: // the thread is another's by now
+				return v, true
+			default:
 				return v, false
 			}
 		}
