@@ -147,12 +147,14 @@ func (v *View) lookupTree(ctx context.Context, b below) (Node, error) {
 	if !noObject(err) {
 		return Node{}, fmt.Errorf("look up %q: %w", b.path, err)
 	}
-	d, err := v.store.Stat(ctx, b.directory())
-	if err == nil {
-		return b.directoryNode(d), nil
-	}
-	if !noObject(err) {
-		return Node{}, fmt.Errorf("look up %q: %w", b.path, err)
+	if errors.Is(err, objectstore.ErrDirectory) {
+		d, err := v.store.Stat(ctx, b.directory())
+		if err == nil {
+			return b.directoryNode(d), nil
+		}
+		if !noObject(err) {
+			return Node{}, fmt.Errorf("look up %q: %w", b.path, err)
+		}
 	}
 	return v.lookupMarked(ctx, b)
 }

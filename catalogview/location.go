@@ -157,8 +157,8 @@ func under(p, dir string) (rest string, ok bool) {
 // inSQE says that an absolute real path lies in a _sqe directory of the
 // catalog's root, or is one (rule 51).
 func (r resolver) inSQE(p string) bool {
-	if len(r.roots) == 0 {
-		return false
+	if len(r.roots) == 0 || !slices.Contains(strings.Split(p, "/"), sqeDirectory) {
+		return false // the root's links are resolved where it matters only: each write asks
 	}
 	root, err := r.realPath(path.Clean(r.roots[0]))
 	if err != nil {

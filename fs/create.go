@@ -33,7 +33,7 @@ func (d *dirNode) Create(ctx context.Context, base string, flags, mode uint32, o
 	path := child(dir, base)
 	work, cancel := d.fs.background()
 	defer cancel()
-	t, err := d.fs.vacant(work, path, thread(ctx), flags&syscall.O_EXCL != 0)
+	t, err := d.vacant(work, path, thread(ctx), flags&syscall.O_EXCL != 0)
 	if err != nil {
 		return nil, nil, 0, d.fs.fail("create", path, err)
 	}
@@ -61,12 +61,14 @@ func (d *dirNode) Create(ctx context.Context, base string, flags, mode uint32, o
 
 // vacant returns the target of a new file at path. A name that is taken is
 // ErrExist for O_EXCL, else errSuperseded.
-func (f *FS) vacant(ctx context.Context, path string, tid uint32, exclusive bool) (catalogview.Target, error) {
+func (d *dirNode) vacant(ctx context.Context, path string, tid uint32, exclusive bool) (catalogview.Target, error) {
+	f := d.fs
 	taken := errSuperseded
 	if exclusive {
 		taken = objectstore.ErrExist
 	}
-	if _, base := parent(path); base == controlName {
+	_, base := parent(path)
+	if base == controlName {
 		return catalogview.Target{}, errControl
 	}
 	if entryPath(path) {
@@ -79,8 +81,8 @@ func (f *FS) vacant(ctx context.Context, path string, tid uint32, exclusive bool
 		return catalogview.Target{}, err
 	}
 	t, err := f.View.Resolve(ctx, path)
-	if err != nil {
-		return t, err
+	if err != nil || d.justMissed(base, tid) {
+		return t, err // what another creates from now on is found by the publish's condition
 	}
 	_, err = f.View.Lookup(ctx, path)
 	switch {

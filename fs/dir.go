@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -25,6 +26,26 @@ type dirNode struct {
 	gofs.Inode
 	held
 	fs *FS
+
+	miss atomic.Pointer[missed] // the last look-up that found nothing
+}
+
+// missed is a look-up that found nothing. The CREATE that follows from the same
+// thread need not ask again.
+type missed struct {
+	base   string
+	thread uint32
+	at     time.Time
+}
+
+// missLife is how long a CREATE may rely on a look-up that found nothing; the
+// kernel sends it within microseconds.
+const missLife = 100 * time.Millisecond
+
+// justMissed reports whether thread tid has just been told that base is not there.
+func (d *dirNode) justMissed(base string, tid uint32) bool {
+	m := d.miss.Load()
+	return m != nil && m.base == base && m.thread == tid && time.Since(m.at) < missLife
 }
 
 var (
@@ -81,6 +102,9 @@ func (d *dirNode) Lookup(ctx context.Context, base string, out *fuse.EntryOut) (
 		}
 	}
 	if err != nil {
+		if errors.Is(err, objectstore.ErrNotExist) {
+			d.miss.Store(&missed{base: base, thread: tid, at: time.Now()})
+		}
 		return nil, d.absent(path, err, out)
 	}
 	return d.fs.inode(ctx, d, n, busy, out)

@@ -28,6 +28,7 @@ var (
 	errPartitionMove  = errors.New("a partition directory does not move as one")
 	errMarkedMove     = errors.New("a directory with a marker of its own does not move as one")
 	errSuperseded     = errors.New("superseded by another version")
+	errTorn           = errors.New("a writer was killed: the file is kept, not published")
 	errBusy           = errors.New("its writer lives")
 	errUnsupported    = errors.New("not supported")
 	errInvalid        = errors.New("invalid argument")
@@ -73,6 +74,7 @@ var errnos = []struct { //nolint:gochecknoglobals // a constant table
 	{errPartitionMove, syscall.EXDEV},
 	{errMarkedMove, syscall.EXDEV},
 	{errSuperseded, syscall.ESTALE},
+	{errTorn, syscall.EIO},
 	{errBusy, syscall.EBUSY},
 	{errUnsupported, syscall.ENOTSUP},
 	{errInvalid, syscall.EINVAL},

@@ -109,26 +109,28 @@ func small(path string, buf *[2048]byte) ([]byte, error) {
 }
 
 // threadGroup returns the process that thread tid belongs to; 0 if not known
-// (another pid namespace, or it has ended).
+// (another pid namespace, or it has ended). It does not wait: neither call takes
+// the lock of a process in execve.
 func (p processTable) threadGroup(tid uint32) uint32 {
 	if tid == 0 {
 		return 0
 	}
-	id, _ := ask(func() uint32 {
-		var buf [2048]byte
-		b, err := small(p.file(tid, "status"), &buf)
-		if err != nil {
-			return 0
-		}
-		_, rest, _ := bytes.Cut(b, []byte("\nTgid:"))
-		line, _, _ := bytes.Cut(rest, []byte("\n"))
-		n, err := strconv.ParseUint(strings.TrimSpace(string(line)), 10, 32)
-		if err != nil {
-			return 0
-		}
-		return uint32(n)
-	}).answer(procLimit)
-	return id
+	if fd, err := unix.PidfdOpen(int(tid), 0); err == nil { // for a group's leader only
+		_ = unix.Close(fd) // nothing was written
+		return tid
+	}
+	var buf [2048]byte
+	b, err := small(p.file(tid, "status"), &buf)
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := bytes.Cut(b, []byte("\nTgid:"))
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	n, err := strconv.ParseUint(strings.TrimSpace(string(line)), 10, 32)
+	if err != nil {
+		return 0
+	}
+	return uint32(n)
 }
 
 // Flags and fields of /proc/PID/stat (see proc(5)).
@@ -177,50 +179,59 @@ const (
 	endKilled                // it is ending by a signal that tears what it writes
 )
 
-// killed asks whether pid is ending by a signal.
-func (p processTable) killed(pid uint32) question[ending] {
-	return ask(func() ending {
-		var buf [2048]byte
-		b, err := small(p.file(pid, "stat"), &buf)
-		if err != nil {
-			return endUnknown
+// closingProcess is what a FLUSH needs to know of the process that closes.
+type closingProcess struct {
+	end  ending
+	held bool // it, or a living descendant, still has the file open for writing
+}
+
+// closing asks how pid ends, and unless ino is 0, whether ino is still held. One
+// look for both: handing a question to another thread costs as much as the answer.
+func (p processTable) closing(pid uint32, ino uint64) question[closingProcess] {
+	return ask(func() closingProcess {
+		c := closingProcess{end: p.ending(pid)}
+		if c.end != endKilled && ino != 0 {
+			c.held = p.held(pid, ino)
 		}
-		flags, exit, ok := parseStat(b)
-		switch {
-		case !ok:
-			return endUnknown
-		case flags&pfExiting != 0 && flags&pfSignaled != 0 && tears(syscall.Signal(exit&0x7f)):
-			return endKilled
-		}
-		return endNone
+		return c
 	})
 }
 
-// held tells whether pid or a living descendant has inode ino open for writing.
-// known is false when there was no answer in time, or /proc cannot be read.
-func (p processTable) held(pid uint32, ino uint64) (held, known bool) {
-	type answer struct{ held, known bool }
-	a, inTime := ask(func() answer {
-		todo, seen := []uint32{pid}, 1
-		for len(todo) > 0 {
-			pid := todo[0]
-			todo = todo[1:]
-			open, err := p.writes(pid, ino)
-			if open || (err != nil && !os.IsNotExist(err)) {
-				return answer{held: open, known: open}
-			}
-			children := p.children(pid)
-			if seen += len(children); seen > maxDescendants {
-				return answer{held: true, known: true}
-			}
-			todo = append(todo, children...)
-		}
-		return answer{known: true}
-	}).answer(procLimit)
-	if !inTime {
-		return true, true // inside execve: a later FLUSH or the RELEASE will tell
+// ending reads whether pid is ending by a signal.
+func (p processTable) ending(pid uint32) ending {
+	var buf [2048]byte
+	b, err := small(p.file(pid, "stat"), &buf)
+	if err != nil {
+		return endUnknown
 	}
-	return a.held, a.known
+	flags, exit, ok := parseStat(b)
+	switch {
+	case !ok:
+		return endUnknown
+	case flags&pfExiting != 0 && flags&pfSignaled != 0 && tears(syscall.Signal(exit&0x7f)):
+		return endKilled
+	}
+	return endNone
+}
+
+// held tells whether pid or a living descendant has inode ino open for writing.
+// Where /proc cannot be read nobody is known to.
+func (p processTable) held(pid uint32, ino uint64) bool {
+	todo, seen := []uint32{pid}, 1
+	for len(todo) > 0 {
+		pid := todo[0]
+		todo = todo[1:]
+		open, err := p.writes(pid, ino)
+		if open || (err != nil && !os.IsNotExist(err)) {
+			return open
+		}
+		children := p.children(pid)
+		if seen += len(children); seen > maxDescendants {
+			return true
+		}
+		todo = append(todo, children...)
+	}
+	return false
 }
 
 // writes tells whether pid has a descriptor open on ino that can write.

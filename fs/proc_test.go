@@ -75,8 +75,8 @@ func TestHeldByProcessAndChild(t *testing.T) {
 	}
 	ino := st.Sys().(*syscall.Stat_t).Ino
 	me := uint32(os.Getpid())
-	if held, known := p.held(me, ino); !held || !known {
-		t.Errorf("own descriptor: held %v, known %v", held, known)
+	if held := p.held(me, ino); !held {
+		t.Errorf("own descriptor: held %v", held)
 	}
 	child := exec.CommandContext(t.Context(), "sleep", "60")
 	child.Stdout = f
@@ -87,15 +87,15 @@ func TestHeldByProcessAndChild(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if held, known := p.held(me, ino); !held || !known {
-		t.Errorf("child's descriptor: held %v, known %v", held, known)
+	if held := p.held(me, ino); !held {
+		t.Errorf("child's descriptor: held %v", held)
 	}
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = child.Process.Wait()
-	if held, known := p.held(me, ino); held || !known {
-		t.Errorf("nobody's descriptor: held %v, known %v", held, known)
+	if held := p.held(me, ino); held {
+		t.Errorf("nobody's descriptor: held %v", held)
 	}
 }
 
@@ -152,8 +152,8 @@ func TestHeldThroughAnotherMountIsNotHeld(t *testing.T) {
 	here.device = func() string { return here.deviceAt("/mnt/a lake") }
 	for mount, want := range map[string]bool{"129": true, "130": false, "131": true} {
 		put("7/fdinfo/3", "pos:\t0\nflags:\t0100001\nmnt_id:\t"+mount+"\nino:\t77\n")
-		if held, known := here.held(7, 77); held != want || !known {
-			t.Errorf("through mount %s: held %v, known %v; want %v", mount, held, known, want)
+		if held := here.held(7, 77); held != want {
+			t.Errorf("through mount %s: held %v, want %v", mount, held, want)
 		}
 	}
 	if got := here.deviceAt("/mnt/none"); got != "" {
@@ -184,8 +184,8 @@ func TestKilledFromStat(t *testing.T) {
 	write(5, pfExiting|pfSignaled, int(syscall.SIGSEGV)|0x80) // with a core
 	p := processTable{root: root}
 	for pid, want := range map[uint32]ending{1: endKilled, 2: endNone, 3: endNone, 4: endNone, 5: endKilled, 99: endUnknown} {
-		if got, ok := p.killed(pid).answer(time.Minute); got != want || !ok {
-			t.Errorf("pid %d: %v (answered %v), want %v", pid, got, ok, want)
+		if got, ok := p.closing(pid, 0).answer(time.Minute); got.end != want || !ok {
+			t.Errorf("pid %d: %v (answered %v), want %v", pid, got.end, ok, want)
 		}
 	}
 }

@@ -27,12 +27,12 @@ type stagedNode struct {
 
 	mu        sync.Mutex // guards what follows
 	rule      closeRule
-	handles   int                // open descriptors, of any kind
-	reserved  int                // promised to threads that have not opened it yet
-	appendOK  bool               // an appender may join: a writing descriptor is open, nothing failed
-	ended     bool               // given up: not to be joined or found any more
-	doubts    []question[ending] // what FLUSHes could not find out in time
-	refused   bool               // a publish failed, of the bytes at refusedAt
+	handles   int                        // open descriptors, of any kind
+	reserved  int                        // promised to threads that have not opened it yet
+	appendOK  bool                       // an appender may join: a writing descriptor is open, nothing failed
+	ended     bool                       // given up: not to be joined or found any more
+	doubts    []question[closingProcess] // what FLUSHes could not find out in time
+	refused   bool                       // a publish failed, of the bytes at refusedAt
 	refusedAt uint64
 }
 

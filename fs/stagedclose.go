@@ -30,8 +30,11 @@ func (s *stagedNode) Flush(ctx context.Context, fh gofs.FileHandle) syscall.Errn
 		return 0
 	}
 	s.mu.Lock()
-	needed := s.rule.needsFacts(s.facts())
+	needed, torn := s.rule.needsFacts(s.facts()), s.rule.torn
 	s.mu.Unlock()
+	if torn {
+		return s.tornFor(h, thread(ctx))
+	}
 	if !needed {
 		return 0
 	}
@@ -52,6 +55,15 @@ func (s *stagedNode) Flush(ctx context.Context, fh gofs.FileHandle) syscall.Errn
 	return 0
 }
 
+// tornFor answers the close of a torn file: a living opener must not take it for
+// published; to other holders it never was theirs.
+func (s *stagedNode) tornFor(h *stagedHandle, tid uint32) syscall.Errno {
+	if tid == h.thread || s.fs.proc.threadGroup(tid) == h.opener {
+		return toErrno(errTorn)
+	}
+	return 0
+}
+
 // flushFacts asks /proc who closes, and who still holds the file.
 func (s *stagedNode) flushFacts(ctx context.Context, h *stagedHandle) flushFacts {
 	tid := thread(ctx)
@@ -64,22 +76,24 @@ func (s *stagedNode) flushFacts(ctx context.Context, h *stagedHandle) flushFacts
 			closer = tid // no answer in time: the thread tells of its own end at least
 		}
 	}
-	look := s.fs.proc.killed(closer)
-	end, inTime := look.answer(procLimit)
-	if !inTime { // inside execve, by all likelihood: the RELEASE asks again
+	var ino uint64
+	if closer == h.opener {
+		ino = s.name.ino
+	}
+	look := s.fs.proc.closing(closer, ino)
+	now, inTime := look.answer(procLimit)
+	switch {
+	case !inTime: // inside execve, by all likelihood: the RELEASE asks again
 		s.mu.Lock()
 		s.doubts = append(s.doubts, look)
 		s.mu.Unlock()
 		return flushFacts{held: true}
-	}
-	if end == endKilled && (closer == h.opener || s.wrote.has(closer)) {
+	case now.end == endKilled && (closer == h.opener || s.wrote.has(closer)):
 		return flushFacts{killed: true, opener: closer == h.opener}
-	}
-	if closer != h.opener {
+	case closer != h.opener:
 		return flushFacts{}
 	}
-	held, _ := s.fs.proc.held(closer, s.name.ino)
-	return flushFacts{opener: true, held: held}
+	return flushFacts{opener: true, held: now.held}
 }
 
 // doubtLimit bounds the wait for what a FLUSH could not find out in time.
@@ -94,8 +108,8 @@ func (s *stagedNode) whole() bool {
 	keep := s.rule.onKilled == killedStage && s.file.Touched()
 	s.mu.Unlock()
 	for _, d := range doubts {
-		end, _ := d.answer(doubtLimit)
-		if keep && end != endNone {
+		then, _ := d.answer(doubtLimit)
+		if keep && then.end != endNone {
 			s.mu.Lock()
 			s.rule.torn = true
 			s.mu.Unlock()

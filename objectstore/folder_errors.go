@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// errNamesDirectory: what Stat says of a directory's name without the final "/".
+var errNamesDirectory = fmt.Errorf("%w: %w", ErrNotExist, ErrDirectory)
+
 var errNoBucket = fmt.Errorf("no such folder: %w", ErrNotExist)
 
 // fail wraps err with the operation and the location; nil stays nil. An errno

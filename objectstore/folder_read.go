@@ -39,6 +39,8 @@ func (f *Folder) stat(ctx context.Context, loc Location) (Object, error) {
 		o.Meta = metaOf(&st, "")
 	case !p.directory && isRegular(&st):
 		o.Meta = metaOf(&st, writeIDOf(fd))
+	case isDirectory(&st):
+		return Object{}, errNamesDirectory
 	default:
 		return Object{}, ErrNotExist
 	}

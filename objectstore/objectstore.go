@@ -112,7 +112,8 @@ type PutOptions struct {
 // Store is implemented by Folder (and S3).
 type Store interface {
 	// Stat returns the object at loc with its metadata; ErrNotExist, also for
-	// the name of a directory without the final "/". Stat of "a/" answers only
+	// the name of a directory without the final "/" (a store with Directories
+	// then wraps ErrDirectory too, so that a miss costs one request). Stat of "a/" answers only
 	// where an object (in a folder: a directory) of that very key is.
 	Stat(ctx context.Context, loc Location) (Object, error)
 
