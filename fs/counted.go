@@ -21,9 +21,9 @@ func outcome(s fuse.Status) string {
 	switch e := syscall.Errno(s); {
 	case s == fuse.OK:
 		return metrics.OutcomeOK
-	case e == syscall.EINTR:
+	case e == toErrno(errInterrupted):
 		return metrics.OutcomeCanceled
-	case e == syscall.ESTALE, e == syscall.EPERM, e == syscall.EACCES, e == syscall.EROFS, ordinary(e):
+	case refused(e), ordinary(e):
 		return metrics.OutcomeRefused
 	}
 	return metrics.OutcomeError
@@ -50,7 +50,7 @@ func (c *counted) SetAttr(cancel <-chan struct{}, in *fuse.SetAttrIn, out *fuse.
 func (c *counted) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
 	began := time.Now()
 	s := c.RawFileSystem.Open(cancel, in, out)
-	if s == fuse.Status(syscall.ESTALE) {
+	if syscall.Errno(s) == toErrno(errSuperseded) {
 		c.metrics.Redirects.Inc()
 	}
 	return c.done("open", began, s)

@@ -101,16 +101,16 @@ func (d *dirNode) Mkdir(ctx context.Context, base string, mode uint32, out *fuse
 		return nil, toErrno(err)
 	}
 	path := child(dir, base)
-	work, cancel := d.fs.background()
-	defer cancel()
-	n, err := d.fs.makeDirectory(work, path, mode, ctx)
+	n, err := d.fs.makeDirectory(ctx, path, mode)
 	if err != nil {
 		return nil, d.fs.fail("mkdir", path, err)
 	}
 	return d.fs.inode(ctx, d, n, false, out)
 }
 
-func (f *FS) makeDirectory(work context.Context, path string, mode uint32, request context.Context) (catalogview.Node, error) {
+func (f *FS) makeDirectory(ctx context.Context, path string, mode uint32) (catalogview.Node, error) {
+	work, cancel := f.background()
+	defer cancel()
 	var none catalogview.Node
 	_, base := parent(path)
 	if base == controlName {
@@ -136,7 +136,7 @@ func (f *FS) makeDirectory(work context.Context, path string, mode uint32, reque
 	if err := f.makeWithParents(work, dirs, t); err != nil {
 		return none, err
 	}
-	uid, gid := f.caller(request)
+	uid, gid := f.caller(ctx)
 	mode &= 0o7777
 	f.Attr.Set(attrKey(t.Directory()), "", attr.Attributes{Mode: &mode, UID: &uid, GID: &gid, Made: true})
 	return f.View.Lookup(work, path)

@@ -71,7 +71,7 @@ func (n *ctlNode) Write(_ context.Context, _ gofs.FileHandle, data []byte, _ int
 			continue
 		}
 		if err := n.fs.command(ctx, line); err != nil {
-			n.fs.Log.Error("command failed", slog.String("command", line), slog.Any("error", err))
+			n.fs.Log.ErrorContext(ctx, "command failed", slog.String("command", line), slog.Any("error", err))
 			return 0, toErrno(err)
 		}
 	}

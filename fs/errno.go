@@ -128,3 +128,11 @@ func ordinary(e syscall.Errno) bool {
 	}
 	return false
 }
+
+// refused tells answers that a rule gives from failures.
+func refused(e syscall.Errno) bool {
+	return e == syscall.ESTALE || e == syscall.EPERM || e == syscall.EACCES || e == syscall.EROFS
+}
+
+// absence is the answer that the kernel may remember for a time.
+func absence(e syscall.Errno) bool { return e == syscall.ENOENT }

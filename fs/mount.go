@@ -166,7 +166,7 @@ func (f *FS) dropDentries(path string) {
 	}
 	walk(f.root.EmbeddedInode(), "")
 	for _, e := range todo {
-		e.dir.NotifyEntry(e.base) // ENOENT: the kernel did not have it
+		_ = e.dir.NotifyEntry(e.base) // ENOENT: the kernel did not have it
 	}
 }
 

@@ -254,7 +254,7 @@ func (p processTable) writes(pid uint32, ino uint64) (bool, error) {
 		_, _, fds := unix.ParseDirent(buf[:n], -1, nil)
 		for _, fd := range fds {
 			var st unix.Stat_t
-			if err := unix.Fstatat(dir, fd, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || st.Mode&unix.S_IWUSR == 0 {
+			if err := unix.Fstatat(dir, fd, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || st.Mode&unix.S_IWUSR == 0 || noFile(dir, fd) {
 				continue
 			}
 			var text [2048]byte
@@ -267,6 +267,14 @@ func (p processTable) writes(pid uint32, ino uint64) (bool, error) {
 			}
 		}
 	}
+}
+
+// noFile tells whether a descriptor is a pipe, a socket or the like, by the text
+// of its link: of a file it is a path.
+func noFile(dir int, fd string) bool {
+	var text [8]byte
+	n, err := unix.Readlinkat(dir, fd, text[:])
+	return err == nil && n > 0 && text[0] != '/' && text[0] != '('
 }
 
 // writableOn tells whether a /proc/PID/fdinfo text is of ino, opened for

@@ -9,7 +9,7 @@ import (
 // What a close that has something to publish costs below /proc.
 func BenchmarkClosing(b *testing.B) {
 	p := processTable{root: "/proc"}
-	child := exec.Command("sleep", "600")
+	child := exec.CommandContext(b.Context(), "sleep", "600")
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := child.Start(); err != nil {
 		b.Fatal(err)

@@ -114,7 +114,7 @@ func (m *move) prepare(ctx context.Context) error {
 	case insertOnly(n):
 		return table.ErrInsertOnly
 	}
-	if err := m.fs.mayChange(n.Object, WriteOverwrite); err != nil {
+	if err = m.fs.mayChange(n.Object, WriteOverwrite); err != nil {
 		return err
 	}
 	old, err := m.fs.Store.Stat(ctx, n.Object.Location)
@@ -244,7 +244,7 @@ func (m *move) directory(ctx context.Context, n catalogview.Node) error {
 		return err
 	}
 	if err := m.fs.Attr.MoveAll(attrKey(n.Location()), attrKey(to)); err != nil {
-		m.fs.Log.Warn("attributes of a renamed directory are lost", attrPath(m.to), slog.Any("error", err))
+		m.fs.Log.WarnContext(ctx, "attributes of a renamed directory are lost", attrPath(m.to), slog.Any("error", err))
 	}
 	for _, w := range m.renamed(nil, to) {
 		if err := m.follow(ctx, w); err != nil {
@@ -260,9 +260,9 @@ func (m *move) directoryTarget(ctx context.Context) (objectstore.Location, error
 	n, err := m.fs.View.Lookup(ctx, m.to)
 	switch {
 	case errors.Is(err, objectstore.ErrNotExist):
-		t, err := m.fs.View.ResolveDirectory(ctx, m.to)
-		if err != nil {
-			return none, err
+		t, refused := m.fs.View.ResolveDirectory(ctx, m.to)
+		if refused != nil {
+			return none, refused
 		}
 		if partition(t.Table, t.Level+1, m.to) {
 			return none, errPartitionMove

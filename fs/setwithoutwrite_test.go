@@ -8,8 +8,8 @@ import (
 // never wrote to, is the published file's, and costs no new version.
 func TestAttributesSetThroughAnUnwrittenDescriptorAreKept(t *testing.T) {
 	lake := mountTwo(t, map[string]string{"others": "theirs\n"}, "--write=overwrite")
-	for _, name := range []string{"others", "own"} {
-		name := csvDir + "/" + name
+	for _, base := range []string{"others", "own"} {
+		name := csvDir + "/" + base
 		lake.MustSh("test -e " + name + " || echo own > " + name)
 		before := lake.MustSh("stat -c %i " + name + "; getfattr --only-values -n user.lakefs.etag " + name + " 2>/dev/null || true")
 		lake.MustSh("touch -d 2001-02-03T04:05:06.789 " + name)
