@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 )
@@ -108,6 +109,11 @@ func (r *modelRun) closeWriter() {
 	r.writer = nil
 	r.m.files[w.path] = w.content
 	r.do("close "+w.path, 0, func() error { return mounttest.NoFork(w.f.Close) })
+	// A child of another test may have had the descriptor until its exec: RELEASE publishes then.
+	r.l.Eventually("published: "+w.path, 10*time.Second, func() bool {
+		got, there := inStore(r.t, r.l, modelTable+"/"+w.path)
+		return there && got == w.content
+	})
 	r.compare(w.path)
 }
 

@@ -200,11 +200,13 @@ func (r *modelRun) others(p, data string) {
 }
 
 func withFile(path string, flags int, op func(*os.File) error) error {
-	f, err := os.OpenFile(path, flags, 0o644)
-	if err != nil {
-		return err
-	}
-	return errors.Join(op(f), mounttest.NoFork(f.Close))
+	return mounttest.NoFork(func() error { // from the open on: what forks meanwhile has the descriptor until it has left exec
+		f, err := os.OpenFile(path, flags, 0o644)
+		if err != nil {
+			return err
+		}
+		return errors.Join(op(f), f.Close())
+	})
 }
 
 // compare looks at one path: kind, size, bytes, names.

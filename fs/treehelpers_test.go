@@ -91,11 +91,13 @@ func rename(l *mounttest.Lake, from, to string) error {
 // openErr is the outcome of open(2), and of the close after it.
 func openErr(l *mounttest.Lake, path string, flags int) error {
 	return l.Do("open "+path, func() error {
-		fd, err := syscall.Open(l.Path(path), flags|syscall.O_CLOEXEC, 0o644)
-		if err != nil {
-			return err
-		}
-		return mounttest.NoFork(func() error { return syscall.Close(fd) })
+		return mounttest.NoFork(func() error {
+			fd, err := syscall.Open(l.Path(path), flags|syscall.O_CLOEXEC, 0o644)
+			if err != nil {
+				return err
+			}
+			return syscall.Close(fd)
+		})
 	})
 }
 
