@@ -19,6 +19,11 @@ var (
 
 // Unlink removes a name: an unpublished file, and the published one.
 func (d *dirNode) Unlink(_ context.Context, base string) syscall.Errno {
+	return d.take("unlink", base, d.fs.unlink)
+}
+
+// take runs the removal of a name of d.
+func (d *dirNode) take(operation, base string, remove func(ctx context.Context, path string) error) syscall.Errno {
 	dir, err := d.path()
 	if err != nil {
 		return toErrno(err)
@@ -26,7 +31,7 @@ func (d *dirNode) Unlink(_ context.Context, base string) syscall.Errno {
 	path := child(dir, base)
 	ctx, cancel := d.fs.background()
 	defer cancel()
-	return d.fs.fail("unlink", path, d.fs.unlink(ctx, path))
+	return d.fs.fail(operation, path, remove(ctx, path))
 }
 
 func (f *FS) unlink(ctx context.Context, path string) error {
@@ -96,14 +101,7 @@ func (f *FS) deleteOne(ctx context.Context, loc objectstore.Location) error {
 // Rmdir removes an empty directory below a table. A table's own stays, and 0 is
 // answered all the same: Spark's overwrite removes it first.
 func (d *dirNode) Rmdir(_ context.Context, base string) syscall.Errno {
-	dir, err := d.path()
-	if err != nil {
-		return toErrno(err)
-	}
-	path := child(dir, base)
-	ctx, cancel := d.fs.background()
-	defer cancel()
-	return d.fs.fail("rmdir", path, d.fs.rmdir(ctx, path))
+	return d.take("rmdir", base, d.fs.rmdir)
 }
 
 func (f *FS) rmdir(ctx context.Context, path string) error {
