@@ -8,6 +8,7 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/commit"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
 	"github.com/lakefs-mount/lakefs-mount/table"
 )
 
@@ -61,6 +62,7 @@ var errnos = []struct { //nolint:gochecknoglobals // a constant table
 	{objectstore.ErrExist, syscall.EEXIST},
 	{objectstore.ErrNotExist, syscall.ENOENT},
 	{objectstore.ErrPermission, syscall.EACCES},
+	{staging.ErrDropped, syscall.ENOENT},
 	{errInterrupted, syscall.EINTR},
 	{errWouldBlock, syscall.EAGAIN},
 	{errReadOnly, syscall.EROFS},
@@ -104,6 +106,9 @@ func verdictErrno(c table.Class) syscall.Errno {
 func toErrno(err error) syscall.Errno {
 	if err == nil {
 		return 0
+	}
+	if told, ok := err.(syscall.Errno); ok { //nolint:errorlint // an answer of this package itself, not a cause deep in a store's error
+		return told
 	}
 	var verdict *catalogview.VerdictError
 	if errors.As(err, &verdict) {

@@ -31,6 +31,7 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -93,6 +94,7 @@ type FS struct {
 	names   *names
 	locks   *lockTable
 	owners  *lockOwners
+	mapped  *writeBacks
 	proc    processTable
 	entries entryTurns
 	root    *dirNode
@@ -117,7 +119,7 @@ func New(c Config) *FS {
 		Config: c, names: newNames(), locks: newLockTable(),
 		proc: processTable{root: "/proc"}, started: time.Now(),
 	}
-	f.owners = &lockOwners{}
+	f.owners, f.mapped = &lockOwners{}, &writeBacks{}
 	f.root = &dirNode{fs: f, held: held{name: f.names.acquire(""), on: true}}
 	return f
 }
@@ -234,6 +236,9 @@ const opPublish = "publish"
 func (f *FS) fail(op, path string, err error) errno {
 	if err == nil {
 		return 0
+	}
+	if told, ok := err.(syscall.Errno); ok { //nolint:errorlint // the answer of a step that has logged it
+		return told
 	}
 	e := toErrno(err)
 	if op == opPublish || !ordinary(e) && !errors.Is(err, io.EOF) {

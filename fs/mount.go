@@ -56,7 +56,8 @@ func (f *FS) Mount(mountpoint string, o MountOptions) (*Mount, error) {
 		return nil, fmt.Errorf("mount %s: %w", mountpoint, err)
 	}
 	f.proc.device = sync.OnceValue(func() string { return f.proc.deviceAt(path) })
-	f.owners.RawFileSystem = gofs.NewNodeFS(f.root, options)
+	f.mapped.RawFileSystem = gofs.NewNodeFS(f.root, options)
+	f.owners.RawFileSystem = f.mapped
 	server, err := fuse.NewServer(&counted{RawFileSystem: f.owners, metrics: f.Metrics}, mountpoint, &options.MountOptions)
 	if err != nil {
 		return nil, fmt.Errorf("mount %s: %w", mountpoint, err)

@@ -133,10 +133,14 @@ func (m *move) staged(ctx context.Context, s *stagedNode) error {
 	if m.old != nil {
 		w.Cond = objectstore.Cond{IfMatch: m.old.Match}
 	}
+	was := s.file.Record()
 	if err := s.file.SetTarget(w); err != nil {
 		return err
 	}
 	m.renamed(s, m.target.Location)
+	if err := m.fs.dropReplaced(ctx, was); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	alone := s.handles == 0
 	s.mu.Unlock()
@@ -148,6 +152,23 @@ func (m *move) staged(ctx context.Context, s *stagedNode) error {
 	}
 	s.end()
 	return nil
+}
+
+// dropReplaced removes what a new file had been renamed over, once it goes on to
+// another name before its publish: to programs the old file was gone already.
+func (f *FS) dropReplaced(ctx context.Context, was staging.Record) error {
+	if was.Base != nil || was.Cond.IfMatch == "" {
+		return nil
+	}
+	old, err := f.Store.Stat(ctx, was.Target)
+	if errors.Is(err, objectstore.ErrNotExist) || err == nil && old.Match != was.Cond.IfMatch {
+		return nil // gone, or another's by now
+	}
+	if err != nil {
+		return err
+	}
+	f.Attr.Delete(attrKey(was.Target))
+	return f.deleteOne(ctx, was.Target)
 }
 
 // object renames a published file.

@@ -285,7 +285,7 @@ func (s *stagedNode) Write(ctx context.Context, fh gofs.FileHandle, data []byte,
 	s.wrote.note(thread(ctx), s.fs.proc)
 	var n int
 	var err error
-	if h, ok := fh.(*stagedHandle); ok && h.append {
+	if h, ok := fh.(*stagedHandle); ok && h.append && !s.fs.mapped.has(ctx) {
 		n, err = s.file.Append(context.Background(), data)
 	} else {
 		n, err = s.file.WriteAt(context.Background(), data, off)

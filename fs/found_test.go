@@ -1,0 +1,51 @@
+package fs_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// Pages of a mapping go to their own place, also when the descriptor appends.
+func TestMappedPagesOfAnAppendingDescriptor(t *testing.T) {
+	t.Parallel()
+	l := mountTwo(t, nil)
+	for _, flush := range []string{"", "m.flush()"} {
+		mustPython(t, l, `
+import os, mmap
+p = "`+csvDir+`/mapped"
+open(p, "wb").write(b"a" * 8192)
+fd = os.open(p, os.O_RDWR | os.O_APPEND)
+m = mmap.mmap(fd, 8192)
+m[0:4] = b"XXXX"
+`+flush+`
+m.close()
+os.write(fd, b"appended")
+os.close(fd)
+`)
+		wantStore(t, l, csvDir+"/mapped", "XXXX"+strings.Repeat("a", 8188)+"appended")
+	}
+}
+
+// A new file that was renamed over a published one, and goes on to another
+// name, does not leave the old one behind.
+func TestRenameAwayDoesNotBringTheReplacedFileBack(t *testing.T) {
+	t.Parallel()
+	l := mountTwo(t, nil)
+	out := mustPython(t, l, `
+import os
+os.chdir("`+csvDir+`")
+open("b", "w").write("published")
+fd = os.open("a", os.O_WRONLY | os.O_CREAT)
+os.write(fd, b"new")
+os.rename("a", "b")
+print(open("b").read())
+os.rename("b", "a")
+print(os.path.exists("b"))
+os.close(fd)
+print(sorted(os.listdir(".")), open("a").read())
+`)
+	if want := "new\nFalse\n['a'] new\n"; out != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
+	wantClean(t, l, csvDir, "a")
+}
