@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	iofs "io/fs"
 	"log/slog"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
@@ -18,6 +21,9 @@ func (v *View) getDatabases(ctx context.Context) (databaseList, error) {
 			if err != nil {
 				return databaseList{}, err
 			}
+			if v.reserved("", d.Name) {
+				continue
+			}
 			l.all = append(l.all, d)
 			l.names[d.Name] = true
 		}
@@ -26,6 +32,9 @@ func (v *View) getDatabases(ctx context.Context) (databaseList, error) {
 }
 
 func (v *View) getDatabase(ctx context.Context, name string) (Database, error) {
+	if name == controlName {
+		return Database{}, notExist(name)
+	}
 	return v.database.get(ctx, name, func(ctx context.Context) (Database, error) {
 		return v.src.Database(ctx, name)
 	})
@@ -38,6 +47,9 @@ func (v *View) getTables(ctx context.Context, db string) (tableList, error) {
 			if err != nil {
 				return tableList{}, err
 			}
+			if v.reserved(db, t.Name) {
+				continue
+			}
 			l.index[t.Name] = len(l.all)
 			l.all = append(l.all, t)
 		}
@@ -48,6 +60,9 @@ func (v *View) getTables(ctx context.Context, db string) (tableList, error) {
 // getTable returns a table's entry. One that was read before is read again only
 // if its version changed; its location is checked at every load (rule 43).
 func (v *View) getTable(ctx context.Context, db, name string) (*entry, error) {
+	if name == controlName {
+		return nil, notExist(join(db, name))
+	}
 	key := db + "/" + name
 	return v.tables.get(ctx, key, func(ctx context.Context) (*entry, error) {
 		if old, have, _ := v.tables.peek(key); have && old.err == nil {
@@ -93,14 +108,15 @@ func (v *View) judge(ctx context.Context, t *table.Table, raw Raw) (*entry, erro
 	p, ref := v.at.resolve(t.Location)
 	if ref != nil {
 		e.table = t.WithVerdict(ref.class, ref.reason)
+		e.table.Outside = ref.outside
 		return e, nil
 	}
-	isFile, err := v.isFile(ctx, p.Location)
+	fault, err := v.noDirectory(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("location of %q: %w", e.id(), err)
 	}
-	if isFile {
-		e.table = t.WithVerdict(table.ClassBroken, fmt.Sprintf("location %.300q is a file", t.Location))
+	if fault != "" {
+		e.table = t.WithVerdict(table.ClassBroken, fmt.Sprintf("location %.300q %s", t.Location, fault))
 		return e, nil
 	}
 	e.place = p
@@ -110,20 +126,56 @@ func (v *View) judge(ctx context.Context, t *table.Table, raw Raw) (*entry, erro
 	return e, v.findMetadata(ctx, e)
 }
 
-// isFile says that a location names an object and no directory.
-func (v *View) isFile(ctx context.Context, dir objectstore.Location) (bool, error) {
-	if dir.Key == "" {
-		return false, nil
+// noDirectory says why a location can not be a directory, "" where it is one or
+// can become one.
+func (v *View) noDirectory(ctx context.Context, p place) (string, error) {
+	if p.Key == "" {
+		return "", nil
 	}
-	_, err := v.store.Stat(ctx, objectstore.Location{Bucket: dir.Bucket, Key: strings.TrimSuffix(dir.Key, "/")})
-	if noObject(err) {
-		return false, nil
+	_, err := v.store.Stat(ctx, objectstore.Location{Bucket: p.Bucket, Key: strings.TrimSuffix(p.Key, "/")})
+	switch {
+	case errors.Is(err, objectstore.ErrName):
+		return "cannot be stored: it, or a component of it, is too long or no file name", nil
+	case errors.Is(err, objectstore.ErrDirectory):
+		return "", nil
+	case noObject(err):
+		return v.special(p), nil
+	case err != nil:
+		return "", err
 	}
-	if err != nil {
-		return false, err
+	there, err := v.anything(ctx, p.Location)
+	if err != nil || there {
+		return "", err
 	}
-	there, err := v.anything(ctx, dir)
-	return !there, err
+	return "is a file", nil
+}
+
+// special says that where a folder has no object, something else is that is no
+// directory: a FIFO, a socket, a device.
+func (v *View) special(p place) string {
+	if !v.trees {
+		return ""
+	}
+	info, err := os.Lstat(p.real)
+	if err != nil || info.IsDir() || info.Mode().IsRegular() || info.Mode()&iofs.ModeSymlink != 0 { // the last: it came just now
+		return ""
+	}
+	return "is " + kindOfFile(info.Mode()) + ", no directory"
+}
+
+// kindOfFile names what a file is.
+func kindOfFile(mode iofs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a directory"
+	case mode&iofs.ModeNamedPipe != 0:
+		return "a FIFO"
+	case mode&iofs.ModeSocket != 0:
+		return "a socket"
+	case mode&iofs.ModeDevice != 0:
+		return "a device"
+	}
+	return "a special file"
 }
 
 // noObject says that an error of Stat is the store's word that no object is there.
@@ -159,12 +211,29 @@ func (v *View) findMetadata(ctx context.Context, e *entry) error {
 	return nil
 }
 
-func (v *View) warnOnce(id, what, location string) {
+// reserved says that a name of the catalog is the control directory's, which it
+// would hide; it is warned of once.
+func (v *View) reserved(db, name string) bool {
+	if name != controlName {
+		return false
+	}
+	if v.firstOf(join(db, name), "reserved") {
+		v.o.Log.Warn("not shown: the name is the control directory's", slog.String("table", join(db, name)))
+	}
+	return true
+}
+
+// firstOf says that a warning is given for the first time.
+func (v *View) firstOf(id, what string) bool {
 	v.warned.Lock()
+	defer v.warned.Unlock()
 	known := v.warned.m[id+"\x00"+what]
 	v.warned.m[id+"\x00"+what] = true
-	v.warned.Unlock()
-	if !known {
+	return !known
+}
+
+func (v *View) warnOnce(id, what, location string) {
+	if v.firstOf(id, what) {
 		v.o.Log.Warn("unwise table location", slog.String("table", id), slog.String("location", location), slog.String("reason", what))
 	}
 }
@@ -176,6 +245,9 @@ func (v *View) EntryJSON(ctx context.Context, path string) ([]byte, Node, error)
 	comps, err := split(path)
 	if err != nil {
 		return nil, Node{}, err
+	}
+	if slices.Contains(comps, controlName) {
+		return nil, Node{}, notExist(path)
 	}
 	switch len(comps) {
 	case 1:

@@ -3,6 +3,7 @@ package catalogview
 import (
 	"errors"
 	"fmt"
+	iofs "io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -13,8 +14,9 @@ import (
 
 // refusal says why a location is not used.
 type refusal struct {
-	class  table.Class
-	reason string
+	class   table.Class
+	reason  string
+	outside string // the directory that would have to be allowed; "" where that is no remedy
 }
 
 // place is a location that may be used.
@@ -43,7 +45,7 @@ func (r resolver) resolve(location string) (place, *refusal) {
 		if errors.Is(err, objectstore.ErrPermission) {
 			class = table.ClassDenied
 		}
-		return place{}, &refusal{class, fmt.Sprintf("location %.300q: %v", location, err)}
+		return place{}, &refusal{class: class, reason: fmt.Sprintf("location %.300q: %v", location, bare(err))}
 	}
 	best := place{}
 	bestRoot := ""
@@ -62,10 +64,34 @@ func (r resolver) resolve(location string) (place, *refusal) {
 		best, bestRoot = place{objectstore.Location{Bucket: root, Key: rest}, target}, realRoot
 	}
 	if best.Bucket == "" {
-		return place{}, &refusal{table.ClassDenied, fmt.Sprintf(
-			"location %.300q lies outside the folder and the allowed directories; --allow-location adds one", location)}
+		return place{}, outside(location, p)
 	}
 	return best, nil
+}
+
+// outside refuses a location that none of the roots holds. Another root is the
+// remedy only where the entry names it by itself: a relative location leaves
+// the folder by a symbolic link.
+func outside(location, p string) *refusal {
+	ref := &refusal{class: table.ClassDenied, reason: fmt.Sprintf("location %.300q lies outside the folder and the allowed directories", location)}
+	scheme, rest := splitScheme(location)
+	if scheme == "" && !strings.HasPrefix(rest, "/") {
+		ref.reason += ", by a symbolic link on its way"
+		return ref
+	}
+	ref.reason += "; --allow-location adds one"
+	ref.outside = p
+	return ref
+}
+
+// bare takes operation and path off an error: the path may hold what drives a
+// terminal, and the message has it quoted.
+func bare(err error) error {
+	var pathErr *iofs.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
 }
 
 // localPath returns a location as a clean absolute path.
@@ -76,22 +102,22 @@ func (r resolver) localPath(location string) (string, *refusal) {
 	case "file":
 		var ok bool
 		if rest, ok = filePath(rest); !ok {
-			return "", &refusal{table.ClassDenied, fmt.Sprintf("location %.300q names another host or no absolute path", location)}
+			return "", &refusal{class: table.ClassDenied, reason: fmt.Sprintf("location %.300q names another host or no absolute path", location)}
 		}
 	case "s3", "s3a", "s3n":
-		return "", &refusal{table.ClassDenied, fmt.Sprintf("location %.300q: the catalog is a local folder, its tables lie in local directories", location)}
+		return "", &refusal{class: table.ClassDenied, reason: fmt.Sprintf("location %.300q: the catalog is a local folder, its tables lie in local directories", location)}
 	default:
-		return "", &refusal{table.ClassUnsupported, fmt.Sprintf("location %.300q: scheme %.40s is not supported", location, scheme)}
+		return "", &refusal{class: table.ClassUnsupported, reason: fmt.Sprintf("location %.300q: scheme %.40s is not supported", location, scheme)}
 	}
 	if slices.Contains(strings.Split(rest, "/"), "..") {
-		return "", &refusal{table.ClassDenied, fmt.Sprintf("location %.300q has a component \"..\"", location)}
+		return "", &refusal{class: table.ClassDenied, reason: fmt.Sprintf("location %.300q has a component \"..\"", location)}
 	}
 	if strings.Contains(rest, "\x00") {
-		return "", &refusal{table.ClassDenied, fmt.Sprintf("location %.300q has a NUL byte", location)}
+		return "", &refusal{class: table.ClassDenied, reason: fmt.Sprintf("location %.300q has a NUL byte", location)}
 	}
 	if !strings.HasPrefix(rest, "/") {
 		if len(r.roots) == 0 {
-			return "", &refusal{table.ClassDenied, fmt.Sprintf("location %.300q is relative to no folder", location)}
+			return "", &refusal{class: table.ClassDenied, reason: fmt.Sprintf("location %.300q is relative to no folder", location)}
 		}
 		rest = r.roots[0] + "/" + rest
 	}

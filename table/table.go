@@ -91,6 +91,10 @@ type Table struct {
 	Readable, Writable bool
 	Reason             string // why not readable or not writable; several joined by "; "
 	Class              Class
+	// Outside is the absolute directory that would have to be allowed for the
+	// table to be readable; "" where that is no remedy. Set by whoever resolves
+	// locations.
+	Outside string
 }
 
 // InsertOnly says that published files may not be changed in place (rule 22).
