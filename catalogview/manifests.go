@@ -26,7 +26,8 @@ const (
 
 // Manifests is the Source of a root of JSON manifests (rule 41): each directory
 // of the root that does not begin with "_" or "." is a database, a directory
-// below it with _sqe/table.json a table.
+// below it with _sqe/table.json a table: a broken one where that is anything but
+// a regular file that can be reached without leaving the folder.
 //
 // Requests: a listing of databases is one List, of tables one List and a Stat a
 // directory, Database a List of one entry, Table a Stat and a Read.
@@ -166,6 +167,9 @@ func (m *Manifests) Tables(ctx context.Context, database string) iter.Seq2[Table
 // Stat is [Source]'s.
 func (m *Manifests) Stat(ctx context.Context, database, name string) (Raw, error) {
 	o, err := m.stat(ctx, database, name)
+	if fault := m.irregular(err, database, name); fault != "" {
+		return faultRaw(fault), nil
+	}
 	if err != nil {
 		return Raw{}, err
 	}
@@ -176,8 +180,13 @@ func (m *Manifests) rawOf(o objectstore.Object) Raw {
 	return Raw{Size: min(o.Size, m.limits.MaxBytes), ETag: o.ETag, ModTime: o.ModTime}
 }
 
+// mayBe says that a table can have the name.
+func (m *Manifests) mayBe(database, name string) bool {
+	return !badName(database) && !badName(name) && !table.Hidden(database) && name != sqeDirectory
+}
+
 func (m *Manifests) stat(ctx context.Context, database, name string) (objectstore.Object, error) {
-	if badName(database) || badName(name) || table.Hidden(database) || name == sqeDirectory {
+	if !m.mayBe(database, name) {
 		return objectstore.Object{}, fmt.Errorf("table %q: %w", database+"/"+name, objectstore.ErrNotExist)
 	}
 	o, err := m.store.Stat(ctx, m.below(database+"/"+name+"/"+manifestKey))
@@ -196,6 +205,9 @@ func (m *Manifests) Table(ctx context.Context, database, name string) (*table.Ta
 	const tries = 20 // it may be replaced between Stat and Read
 	for try := 1; ; try++ {
 		o, err := m.stat(ctx, database, name)
+		if fault := m.irregular(err, database, name); fault != "" {
+			return table.NewBroken(database, name, table.ClassBroken, "manifest: "+fault), faultRaw(fault), nil
+		}
 		if err != nil {
 			return nil, Raw{}, err
 		}
