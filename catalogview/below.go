@@ -144,7 +144,7 @@ func (v *View) lookupTree(ctx context.Context, b below) (Node, error) {
 	if err == nil {
 		return v.objectOrMarker(b, o)
 	}
-	if !noObject(err) {
+	if !noObject(err) || errors.Is(err, objectstore.ErrHidden) {
 		return Node{}, fmt.Errorf("look up %q: %w", b.path, err)
 	}
 	if errors.Is(err, objectstore.ErrDirectory) {

@@ -161,3 +161,20 @@ func TestRule54AnUnknownSecretIsALoadError(t *testing.T) {
 		}
 	}
 }
+
+// A name that the store holds but does not show is told from a free one, also
+// where a marker of that name says that there is a directory.
+func TestLookupHiddenName(t *testing.T) {
+	l := newLake(t, nil)
+	l.table("db/t", "data/t", nil, nil)
+	l.write("data/t/link_$folder$", "")
+	if err := os.Symlink("/etc/passwd", filepath.Join(l.root, "data/t/link")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"link": true, "free": false} {
+		_, err := l.view.Lookup(t.Context(), "db/t/"+name)
+		if got := errors.Is(err, objectstore.ErrHidden); got != want || !errors.Is(err, objectstore.ErrNotExist) {
+			t.Errorf("Lookup of %s: %v: hidden %v, want %v, and ErrNotExist", name, err, got, want)
+		}
+	}
+}

@@ -12,6 +12,9 @@ import (
 // errNamesDirectory: what Stat says of a directory's name without the final "/".
 var errNamesDirectory = fmt.Errorf("%w: %w", ErrNotExist, ErrDirectory)
 
+// errHiddenName: what Stat says of a name that is taken and not shown.
+var errHiddenName = fmt.Errorf("%w: %w", ErrHidden, ErrNotExist)
+
 var errNoBucket = fmt.Errorf("no such folder: %w", ErrNotExist)
 
 // fail wraps err with the operation and the location; nil stays nil. An errno
@@ -48,6 +51,8 @@ func sentinel(errno syscall.Errno) error {
 		return ErrCrossDevice
 	case unix.ENOSPC, unix.EDQUOT:
 		return ErrNoSpace
+	case unix.EFBIG:
+		return ErrTooLarge
 	case unix.EISDIR:
 		return ErrDirectory
 	case unix.EIO, unix.EAGAIN, unix.ESTALE, unix.ETIMEDOUT, unix.ENOMEM,

@@ -93,13 +93,13 @@ func TestFormatTime(t *testing.T) {
 func TestSentinels(t *testing.T) {
 	all := []error{
 		ErrNotExist, ErrExist, ErrPermission, ErrChanged, ErrUnavailable, ErrName, ErrNotEmpty,
-		ErrCrossDevice, ErrNoSpace, ErrDirectory,
+		ErrCrossDevice, ErrNoSpace, ErrTooLarge, ErrDirectory,
 	}
 	for errno, want := range map[syscall.Errno]error{
 		unix.ENOENT: ErrNotExist, unix.ENOTDIR: ErrNotExist, unix.EEXIST: ErrExist, unix.ENOTEMPTY: ErrNotEmpty,
 		unix.EACCES: ErrPermission, unix.EPERM: ErrPermission, unix.EROFS: ErrPermission, unix.ENOSPC: ErrNoSpace,
 		unix.EDQUOT: ErrNoSpace, unix.EISDIR: ErrDirectory, unix.EXDEV: ErrCrossDevice, unix.ENAMETOOLONG: ErrName,
-		unix.EIO: ErrUnavailable, unix.EINVAL: nil,
+		unix.EFBIG: ErrTooLarge, unix.EIO: ErrUnavailable, unix.EINVAL: nil,
 	} {
 		err := fail("put", Location{"/lake", "a"}, &os.PathError{Op: "write", Path: "tmp", Err: errno})
 		for _, s := range all {

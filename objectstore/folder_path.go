@@ -15,6 +15,18 @@ const raceTries = 128
 // are open(2)'s, without O_CREAT. What lies behind a link that leaves the root
 // is ENOENT, as is a loop of links.
 func (r *root) open(path string, flags uint64) (int, error) {
+	fd, err := r.resolve(path, flags)
+	if isNotFollowed(err) {
+		return -1, unix.ENOENT
+	}
+	return fd, err
+}
+
+// isNotFollowed: what resolve says of a link that leaves the root, or of a loop.
+func isNotFollowed(err error) bool { return is(err, unix.EXDEV, unix.ELOOP) }
+
+// resolve is open, which tells apart what is not followed.
+func (r *root) resolve(path string, flags uint64) (int, error) {
 	if path == "" {
 		path = "."
 	}
@@ -38,8 +50,6 @@ func (r *root) open(path string, flags uint64) (int, error) {
 	switch {
 	case cerr != nil:
 		return -1, cerr
-	case is(err, unix.EXDEV) || is(err, unix.ELOOP):
-		return -1, unix.ENOENT
 	case err != nil:
 		return -1, err
 	}

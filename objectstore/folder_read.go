@@ -24,7 +24,10 @@ func (f *Folder) stat(ctx context.Context, loc Location) (Object, error) {
 	if err = ctx.Err(); err != nil {
 		return Object{}, err
 	}
-	fd, err := p.root.open(p.path, unix.O_PATH)
+	fd, err := p.root.resolve(p.path, unix.O_PATH)
+	if isNotFollowed(err) {
+		return Object{}, p.hidden()
+	}
 	if err != nil {
 		return Object{}, err
 	}
@@ -41,10 +44,30 @@ func (f *Folder) stat(ctx context.Context, loc Location) (Object, error) {
 		o.Meta = metaOf(&st, writeIDOf(fd))
 	case isDirectory(&st):
 		return Object{}, errNamesDirectory
-	default:
+	case isRegular(&st):
 		return Object{}, ErrNotExist
+	default:
+		return Object{}, errHiddenName
 	}
 	return o, nil
+}
+
+// hidden tells why a path on which some link is not followed is not there: the
+// name itself is that link, or what is above it is not there.
+func (p place) hidden() error {
+	dir, err := p.openParent(false)
+	if err != nil {
+		return err
+	}
+	defer dir.close()
+	var st unix.Stat_t
+	switch err := lstat(dir.fd, dir.name, &st); {
+	case err != nil:
+		return err
+	case !isLink(&st): // it was replaced meanwhile
+		return ErrNotExist
+	}
+	return errHiddenName
 }
 
 // OpenObject is [Opener]'s. A change in place by another program shows through
@@ -125,12 +148,18 @@ func readVersion(file *os.File, o Object, p []byte, off int64) (int, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return 0, fail("read", o.Location, err)
 	}
-	var st unix.Stat_t
-	if serr := control(file, func(fd int) error { return fstat(fd, &st) }); serr != nil {
-		return 0, fail("read", o.Location, serr)
-	}
-	if !matches(&st, o.ETag) {
-		return 0, fail("read", o.Location, ErrChanged)
+	if serr := sameVersion(file, o); serr != nil {
+		return 0, serr
 	}
 	return n, err
+}
+
+// sameVersion is nil while the file holds o's version.
+func sameVersion(file *os.File, o Object) error {
+	var st unix.Stat_t
+	err := control(file, func(fd int) error { return fstat(fd, &st) })
+	if err == nil && !matches(&st, o.ETag) {
+		err = ErrChanged
+	}
+	return fail("read", o.Location, err)
 }

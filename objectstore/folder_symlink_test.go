@@ -54,6 +54,12 @@ func TestFolderLinksThatLeave(t *testing.T) {
 		wantNotThere(t, f, at(dir, key))
 	}
 	wantListed(t, f, dir, "directory/")
+	for _, key := range []string{"absolute", "up", "in/up", "directory", "directory/", "there-and-back", "chain", "loop", "magic"} {
+		wantHidden(t, f, at(dir, key), true)
+	}
+	for _, key := range []string{"dangling", "directory/secret", "in/directory/secret", "loop/x", "free", "in/f/"} {
+		wantHidden(t, f, at(dir, key), false)
+	}
 	put := func(key string) error {
 		_, err := f.Put(t.Context(), at(dir, key), strings.NewReader("x"), 1, objectstore.PutOptions{})
 		return err
@@ -69,6 +75,15 @@ func TestFolderLinksThatLeave(t *testing.T) {
 	wantNames(t, out, "secret")
 	if b, err := os.ReadFile(out + "/secret"); err != nil || string(b) != "secret" {
 		t.Errorf("the file outside holds %q, %v", b, err)
+	}
+}
+
+// wantHidden looks whether a name that is not there is told from a free one.
+func wantHidden(t *testing.T, f *objectstore.Folder, loc objectstore.Location, want bool) {
+	t.Helper()
+	_, err := f.Stat(t.Context(), loc)
+	if got := errors.Is(err, objectstore.ErrHidden); got != want || !errors.Is(err, objectstore.ErrNotExist) {
+		t.Errorf("Stat %s: %v: hidden %v, want %v, and ErrNotExist", loc.Key, err, got, want)
 	}
 }
 

@@ -134,6 +134,7 @@ func TestFolderHidesWhatIsNoFile(t *testing.T) {
 	mkfifo(t, dir+"/pipe")
 	f := newFolder(t, dir)
 	wantListed(t, f, dir, "")
+	wantHidden(t, f, at(dir, "pipe"), true)
 	_, err := f.Stat(t.Context(), at(dir, "pipe"))
 	wantErr(t, "Stat", err, objectstore.ErrNotExist)
 	_, err = f.OpenObject(t.Context(), objectstore.Object{Location: at(dir, "pipe")})

@@ -44,6 +44,11 @@ var (
 	ErrCrossDevice = errors.New("different file system")
 	// ErrNoSpace: the store is full.
 	ErrNoSpace = errors.New("no space left")
+	// ErrTooLarge: the store, or the disk, takes no file of that size.
+	ErrTooLarge = errors.New("file too large")
+	// ErrHidden: the name is taken by something that is no object and is not
+	// shown. It comes with [ErrNotExist]: see Stat.
+	ErrHidden = errors.New("the name is taken by something that is no object")
 	// ErrDirectory: the key names a directory of the store where an object was expected.
 	ErrDirectory = errors.New("is a directory")
 )
@@ -114,7 +119,11 @@ type Store interface {
 	// Stat returns the object at loc with its metadata; ErrNotExist, also for
 	// the name of a directory without the final "/" (a store with Directories
 	// then wraps ErrDirectory too, so that a miss costs one request). Stat of "a/" answers only
-	// where an object (in a folder: a directory) of that very key is.
+	// where an object (in a folder: a directory) of that very key is. A name that
+	// the store holds but does not show (in a folder: a symbolic link that leaves
+	// it or goes in a circle, a pipe, a socket, a device) is ErrNotExist and
+	// ErrHidden. A link that leads nowhere is ErrNotExist alone: to tell it from a
+	// free name would cost every miss a second look.
 	Stat(ctx context.Context, loc Location) (Object, error)
 
 	// List streams what lies under a prefix (Key "" or ending in "/"). An
@@ -182,4 +191,12 @@ type Directories interface {
 type Pinned interface {
 	ReadAt(ctx context.Context, p []byte, off int64) (int, error)
 	Close() error
+}
+
+// DataSeeker is a Pinned that knows the holes of its version.
+type DataSeeker interface {
+	// NextData returns the offset of the next byte at or past off that is not in
+	// a hole, the object's size (or off, past it) if there is none: all between
+	// is zero. Errors are those of ReadAt.
+	NextData(ctx context.Context, off int64) (int64, error)
 }
