@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/objectstore/sparse"
 	"github.com/lakefs-mount/lakefs-mount/staging"
 )
 
@@ -165,9 +166,13 @@ func save(ctx context.Context, f *staging.File, to string, rec staging.Record) e
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, io.NewSectionReader(fileReader(func(p []byte, off int64) (int, error) {
+	w := &sparse.Writer{File: out} // a sparse write stays one
+	_, err = io.CopyBuffer(w, io.NewSectionReader(fileReader(func(p []byte, off int64) (int, error) {
 		return f.ReadAt(ctx, p, off)
-	}), 0, f.Size()))
+	}), 0, f.Size()), make([]byte, 1<<20))
+	if err == nil {
+		err = w.Finish()
+	}
 	if err == nil {
 		err = out.Sync()
 	}

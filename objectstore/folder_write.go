@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore/sparse"
 )
 
 const (
@@ -83,15 +85,23 @@ func finish(fd int, meta fileMeta, st *unix.Stat_t) error {
 	return fstat(fd, st)
 }
 
-// fill copies size bytes of r.
+// fill copies size bytes of r to the empty file, whose holes it keeps.
 func fill(ctx context.Context, file *os.File, r io.ReaderAt, size int64) error {
 	if size < 0 {
 		return fmt.Errorf("negative size %d", size)
 	}
 	buf := make([]byte, min(size, putBuffer))
+	out := sparse.Writer{File: file}
 	for off := int64(0); off < size; {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if hole := holeAt(r, off, size); hole > 0 {
+			if err := out.Skip(hole); err != nil {
+				return err
+			}
+			off += hole
+			continue
 		}
 		b := buf[:min(int64(len(buf)), size-off)]
 		n, err := r.ReadAt(b, off)
@@ -101,12 +111,22 @@ func fill(ctx context.Context, file *os.File, r io.ReaderAt, size int64) error {
 			}
 			return fmt.Errorf("read source at %d: %w", off+int64(n), err)
 		}
-		if _, err := file.Write(b); err != nil {
+		if _, err := out.Write(b); err != nil {
 			return err
 		}
 		off += int64(n)
 	}
-	return nil
+	return out.Finish()
+}
+
+// holeAt tells how many bytes of r from off on, of size, lie in a hole: 0 where
+// r is no file of this host.
+func holeAt(r io.ReaderAt, off, size int64) int64 {
+	file, ok := r.(*os.File)
+	if !ok {
+		return 0
+	}
+	return min(sparse.NextData(file, off), size) - off
 }
 
 // Copy is [Store]'s. The kernel copies, sharing blocks where the file system

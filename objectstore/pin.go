@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore/sparse"
 )
 
 // Pin opens o's version for reading; the caller closes it. From an [Opener] it
@@ -34,6 +36,18 @@ func (p *pinnedFile) ReadAt(ctx context.Context, b []byte, off int64) (int, erro
 		return 0, err
 	}
 	return readVersion(p.file, p.object, b, off)
+}
+
+// NextData is [DataSeeker]'s.
+func (p *pinnedFile) NextData(ctx context.Context, off int64) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	next := min(sparse.NextData(p.file, off), p.object.Size)
+	if err := sameVersion(p.file, p.object); err != nil {
+		return 0, err
+	}
+	return max(off, next), nil
 }
 
 func (p *pinnedFile) Close() error { return p.file.Close() }

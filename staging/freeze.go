@@ -140,7 +140,9 @@ func (f *File) rebasedSpool(ctx context.Context, path string, newBase objectstor
 	}
 	buf := make([]byte, 8*blockSize)
 	old := f.appendedFrom()
-	err = copyRange(ctx, copyArgs{dst: data, src: base, n: newBase.Size, buf: buf})
+	if err = data.Truncate(newBase.Size + f.size - old); err == nil {
+		err = copyRange(ctx, copyArgs{dst: data, src: base, n: newBase.Size, buf: buf})
+	}
 	if err == nil {
 		err = copyRange(ctx, copyArgs{dst: data, at: newBase.Size, src: f.cur.spool, from: old, n: f.size - old, buf: buf})
 	}

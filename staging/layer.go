@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/objectstore/sparse"
 )
 
 // blockSize is the unit in which a spool takes over an older object's bytes.
@@ -52,6 +53,18 @@ func (s *source) readAt(ctx context.Context, p []byte, off int64) (int, error) {
 		return s.file.ReadAt(p, off)
 	}
 	return s.pin.ReadAt(ctx, p, off)
+}
+
+// nextData is the offset of the next byte at or past off that is not in a hole,
+// as far as the source can tell; all between, to the source's end, is zero.
+func (s *source) nextData(ctx context.Context, off int64) (int64, error) {
+	if s.file != nil {
+		return sparse.NextData(s.file, off), nil
+	}
+	if d, ok := s.pin.(objectstore.DataSeeker); ok {
+		return d.NextData(ctx, off)
+	}
+	return off, nil
 }
 
 // layer is what a file consists of at one moment: a spool over an older object.

@@ -48,10 +48,37 @@ func (m *model) begin() {
 	w := NewWrite{Target: m.e.loc("f"), Append: true, Cond: objectstore.Cond{IfNoneMatch: true}}
 	if m.rnd.IntN(4) > 0 {
 		m.data = m.bytes(m.rnd.IntN(5*blockSize) + 1)
-		base := m.e.object(m.t, m.data)
+		base := m.sparseObject()
 		w.Base, w.Cond = &base, objectstore.Cond{IfMatch: base.Match}
 	}
 	m.f = m.e.create(m.t, w)
+}
+
+// sparseObject puts the data into the store, after it got up to three holes.
+func (m *model) sparseObject() objectstore.Object {
+	base := m.e.object(m.t, m.data)
+	file, err := os.OpenFile(filepath.Join(m.e.root, "f"), os.O_WRONLY, 0)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	for range m.rnd.IntN(4) {
+		from := m.rnd.IntN(len(m.data))
+		n := min(m.rnd.IntN(2*blockSize)+1, len(m.data)-from)
+		clear(m.data[from : from+n])
+		const mode = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
+		if err = unix.Fallocate(int(file.Fd()), mode, int64(from), int64(n)); err != nil {
+			_, err = file.WriteAt(make([]byte, n), int64(from))
+		}
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		m.log = append(m.log, fmt.Sprintf("hole %d+%d", from, n))
+	}
+	if base, err = m.e.store.Stat(m.t.Context(), base.Location); err != nil {
+		m.t.Fatal(err)
+	}
+	return base
 }
 
 func (m *model) bytes(n int) []byte {

@@ -6,7 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore/sparse"
 )
+
+// fillBlocks of an older object are in memory while a spool is filled.
+const fillBlocks = 8
 
 // fetchEdges brings those blocks of the older object into the spool that a
 // write of [off, end) covers in part.
@@ -47,11 +52,25 @@ type copyArgs struct {
 	buf  []byte
 }
 
-// copyRange copies n bytes of src from from on to dst at at.
+// copyRange copies n bytes of src from from on to dst at at. What is zero stays
+// a hole, or becomes one: dst is as long as the copy's end already. Zeros are
+// not taken for there because dst should have none: a write that a crash cut
+// off may have left its bytes in a block that is not marked.
 func copyRange(ctx context.Context, c copyArgs) error {
 	for done := int64(0); done < c.n; {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		data, err := c.src.nextData(ctx, c.from+done)
+		if err != nil {
+			return err
+		}
+		if hole := min(data-c.from, c.n) - done; hole > 0 {
+			if err := sparse.Zero(c.dst, c.at+done, hole); err != nil {
+				return err
+			}
+			done += hole
+			continue
 		}
 		part := c.buf[:min(int64(len(c.buf)), c.n-done)]
 		m, err := c.src.readAt(ctx, part, c.from+done)
@@ -61,7 +80,7 @@ func copyRange(ctx context.Context, c copyArgs) error {
 			}
 			return err
 		}
-		if _, err := c.dst.WriteAt(part, c.at+done); err != nil {
+		if err := sparse.WriteAt(c.dst, part, c.at+done); err != nil {
 			return err
 		}
 		done += int64(m)
@@ -93,25 +112,38 @@ func (f *File) fill(ctx context.Context) error {
 	if l.spool == nil || l.whole() {
 		return nil
 	}
-	buf := make([]byte, 8*blockSize)
+	buf := make([]byte, fillBlocks*blockSize)
 	for from := int64(0); from < l.have.blocks; {
 		end, has := l.have.run(from)
-		if has {
-			from = end
-			continue
-		}
-		end = min(end, from+8)
-		start := from * blockSize
-		n := min(end*blockSize, l.baseSize) - start
-		if err := copyRange(ctx, copyArgs{dst: l.spool.file, at: start, src: l.base, from: start, n: n, buf: buf}); err != nil {
-			return fmt.Errorf("fill %s from its older object: %w", f.id, err)
-		}
-		if err := f.mark(from, end); err != nil {
-			return ioError("fill", f.id, err)
+		for !has && from < end {
+			to, err := f.fillSome(ctx, from, end, buf)
+			if err != nil {
+				return err
+			}
+			from = to
 		}
 		from = end
 	}
 	return nil
+}
+
+// fillSome is fill for the first of the blocks [from, end), a buffer's worth or
+// a hole of the older object; it tells where they end.
+func (f *File) fillSome(ctx context.Context, from, end int64, buf []byte) (to int64, err error) {
+	l, start := f.cur, from*blockSize
+	data, err := l.base.nextData(ctx, start)
+	if err != nil {
+		return 0, fmt.Errorf("fill %s from its older object: %w", f.id, err)
+	}
+	to = min(end, max(from+fillBlocks, data/blockSize))
+	n := min(to*blockSize, l.baseSize) - start
+	if err := copyRange(ctx, copyArgs{dst: l.spool.file, at: start, src: l.base, from: start, n: n, buf: buf}); err != nil {
+		return 0, fmt.Errorf("fill %s from its older object: %w", f.id, err)
+	}
+	if err := f.mark(from, to); err != nil {
+		return 0, ioError("fill", f.id, err)
+	}
+	return to, nil
 }
 
 // fillSpool is fill; a full disk poisons the file as in a write.

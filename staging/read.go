@@ -117,6 +117,18 @@ func (p *latePin) ReadAt(ctx context.Context, b []byte, off int64) (int, error) 
 	return pin.ReadAt(ctx, b, off)
 }
 
+// NextData is objectstore.DataSeeker's.
+func (p *latePin) NextData(ctx context.Context, off int64) (int64, error) {
+	pin, err := p.get(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if d, ok := pin.(objectstore.DataSeeker); ok {
+		return d.NextData(ctx, off)
+	}
+	return off, nil
+}
+
 func (p *latePin) get(ctx context.Context) (objectstore.Pinned, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
