@@ -14,12 +14,21 @@ import (
 // kernel; this file alone names them.
 
 // ioError wraps err with the operation and its object, and makes a full disk or
-// a used-up quota objectstore.ErrNoSpace.
+// a used-up quota objectstore.ErrNoSpace, a size or offset that the file system
+// does not take objectstore.ErrTooLarge.
 func ioError(op, object string, err error) error {
 	if isNoSpace(err) && !errors.Is(err, objectstore.ErrNoSpace) {
 		return fmt.Errorf("%s %s: %w: %w", op, object, objectstore.ErrNoSpace, err)
 	}
+	if isTooLarge(err) && !errors.Is(err, objectstore.ErrTooLarge) {
+		return fmt.Errorf("%s %s: %w: %w", op, object, objectstore.ErrTooLarge, err)
+	}
 	return fmt.Errorf("%s %s: %w", op, object, err)
+}
+
+func isTooLarge(err error) bool {
+	return errors.Is(err, objectstore.ErrTooLarge) ||
+		errors.Is(err, unix.EFBIG) //nolint:forbidigo // see above
 }
 
 func isNoSpace(err error) bool {

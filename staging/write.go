@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
 // change says what an operation did to the bytes, as far as appending goes.
@@ -20,7 +23,7 @@ const (
 // WriteAt writes p at off, in any order; a block of the older object that p
 // covers in part is fetched first. It waits while a publish is under way, or
 // until ctx is done. An error other than that poisons the file; a full disk is
-// objectstore.ErrNoSpace.
+// objectstore.ErrNoSpace, an end that no file can have objectstore.ErrTooLarge.
 func (f *File) WriteAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if err := f.lockWriting(ctx); err != nil {
 		return 0, err
@@ -45,6 +48,9 @@ func (f *File) write(ctx context.Context, p []byte, off int64, how change) (int,
 	}
 	if err := f.mixing(how); err != nil {
 		return 0, f.fail(ctx, "write", err)
+	}
+	if off > math.MaxInt64-int64(len(p)) {
+		return 0, f.fail(ctx, "write", objectstore.ErrTooLarge)
 	}
 	n, err := f.writeSpool(ctx, p, off)
 	if err != nil {
@@ -159,7 +165,8 @@ func (f *File) needSpool() error {
 }
 
 // Truncate cuts or extends the file; to 0 it never fetches the older object.
-// Errors are those of WriteAt.
+// Errors are those of WriteAt, except that objectstore.ErrTooLarge leaves the
+// file as it was and poisons nothing.
 func (f *File) Truncate(ctx context.Context, size int64) error {
 	if err := f.lockWriting(ctx); err != nil {
 		return err
@@ -172,15 +179,42 @@ func (f *File) Truncate(ctx context.Context, size int64) error {
 	if size == f.size {
 		how = neutral
 	}
+	was := f.extent()
 	err := f.mixing(how)
 	if err == nil {
 		err = f.truncate(ctx, size)
+	}
+	if isTooLarge(err) {
+		return f.refuse("truncate", err, was)
 	}
 	if err != nil {
 		return f.fail(ctx, "truncate", err)
 	}
 	f.changed(size, how)
 	return nil
+}
+
+// extent is what a refused change of the size leaves as it was.
+type extent struct{ untouched, mixed, appended bool }
+
+func (f *File) extent() extent {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return extent{untouched: f.cur.spool == nil, mixed: f.mixed, appended: f.rec.Append}
+}
+
+// refuse takes back what a change of the size did before the file system said
+// that it is too large: the file is as before, on disk too if it was not there.
+func (f *File) refuse(op string, err error, was extent) error {
+	f.mu.Lock()
+	f.stale = f.stale || f.rec.Append != was.appended
+	f.mixed, f.rec.Append = was.mixed, was.appended
+	f.mu.Unlock()
+	if was.untouched && f.cur.spool != nil {
+		f.setLayer(newLayer(nil, f.cur.base.retain(), f.cur.baseSize))
+		_ = f.removeFromDisk() // else Open finds a write that changes nothing
+	}
+	return ioError(op, f.id, err)
 }
 
 func (f *File) truncate(ctx context.Context, size int64) error {
@@ -208,7 +242,7 @@ func (f *File) truncate(ctx context.Context, size int64) error {
 
 // Allocate reserves [off, off+n) on the disk, and without keepSize extends the
 // file to off+n. Where the file system cannot, it only extends. Errors are
-// those of WriteAt.
+// those of Truncate.
 func (f *File) Allocate(ctx context.Context, off, n int64, keepSize bool) error {
 	if err := f.lockWriting(ctx); err != nil {
 		return err
@@ -217,13 +251,19 @@ func (f *File) Allocate(ctx context.Context, off, n int64, keepSize bool) error 
 	if err := f.writable(); err != nil {
 		return err
 	}
-	size, how := f.size, neutral
+	if off > math.MaxInt64-n {
+		return ioError("allocate", f.id, objectstore.ErrTooLarge)
+	}
+	was, size, how := f.extent(), f.size, neutral
 	if !keepSize && off+n > size {
 		size, how = off+n, other
 	}
 	err := f.mixing(how)
 	if err == nil {
 		err = f.allocate(off, n, size, keepSize)
+	}
+	if isTooLarge(err) {
+		return f.refuse("allocate", err, was)
 	}
 	if err != nil {
 		return f.fail(ctx, "allocate", err)
