@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
@@ -144,5 +145,22 @@ func TestRenameSettlesALostAnswer(t *testing.T) {
 	w.answer = nil
 	if _, err := w.c.Rename(t.Context(), w.loc("t/g"), src, objectstore.Cond{}); !errors.Is(err, objectstore.ErrChanged) {
 		t.Errorf("Rename of what is gone: %v, want ErrChanged", err)
+	}
+}
+
+func TestSaveKeepsHoles(t *testing.T) {
+	const size = 256 << 20
+	w := newWorld(t, false)
+	f := w.create(nil, "head")
+	if err := f.Truncate(t.Context(), size); err != nil {
+		t.Fatal(err)
+	}
+	path, err := w.c.Save(t.Context(), f.ID(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var st syscall.Stat_t
+	if err := syscall.Stat(path, &st); err != nil || st.Size != size || st.Blocks*512 > 4<<20 {
+		t.Errorf("saved %d bytes, %d on disk, %v", st.Size, st.Blocks*512, err)
 	}
 }

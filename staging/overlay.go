@@ -66,7 +66,7 @@ func copyRange(ctx context.Context, c copyArgs) error {
 			return err
 		}
 		if hole := min(data-c.from, c.n) - done; hole > 0 {
-			if err := sparse.Zero(c.dst, c.at+done, hole); err != nil {
+			if err = sparse.Zero(c.dst, c.at+done, hole); err != nil {
 				return err
 			}
 			done += hole
