@@ -88,6 +88,8 @@ func (d *dirNode) vacant(ctx context.Context, path string, tid uint32, exclusive
 	switch {
 	case err == nil:
 		return t, taken
+	case errors.Is(err, objectstore.ErrHidden):
+		return t, objectstore.ErrExist // said at the open: a shell does not hear what close says
 	case errors.Is(err, objectstore.ErrNotExist):
 		return t, nil
 	}

@@ -102,7 +102,7 @@ func (d *dirNode) Lookup(ctx context.Context, base string, out *fuse.EntryOut) (
 		}
 	}
 	if err != nil {
-		if errors.Is(err, objectstore.ErrNotExist) {
+		if errors.Is(err, objectstore.ErrNotExist) && !errors.Is(err, objectstore.ErrHidden) {
 			d.miss.Store(&missed{base: base, thread: tid, at: time.Now()})
 		}
 		return nil, d.absent(path, err, out)

@@ -28,8 +28,8 @@ func begin(t *testing.T, l *mounttest.Lake, script string) *program {
 	t.Helper()
 	ready := filepath.Join(t.TempDir(), "ready")
 	p := &program{}
-	p.cmd = exec.CommandContext(context.Background(), "bash", "-c", script)
-	p.cmd.Dir = l.Path(csvDir)
+	args := mounttest.Inside(l.Path(csvDir), "bash", "-c", script)
+	p.cmd = exec.CommandContext(context.Background(), args[0], args[1:]...)
 	p.cmd.Env = append(os.Environ(), "READY="+ready)
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.WaitDelay = &p.out, &p.out, time.Second
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -177,7 +177,7 @@ func TestSignalsWhilePublishing(t *testing.T) {
 			l.Start()
 			held, release := trap.Hold("write ", "/_temporary/.tmp.")
 			defer release()
-			p := begin(t, l, `: > $READY; head -c 64M /dev/zero > f.csv; cd /`)
+			p := begin(t, l, `: > $READY; yes | head -c 64M > f.csv; cd /`)
 			select {
 			case <-held:
 			case <-time.After(30 * time.Second):

@@ -54,6 +54,7 @@ var errnos = []struct { //nolint:gochecknoglobals // a constant table
 	{catalogview.ErrNameTooLong, syscall.ENAMETOOLONG},
 	{catalogview.ErrLevel, syscall.EPERM},
 	{objectstore.ErrNoSpace, syscall.ENOSPC},
+	{objectstore.ErrTooLarge, syscall.EFBIG},
 	{objectstore.ErrChanged, syscall.ESTALE},
 	{objectstore.ErrNotEmpty, syscall.ENOTEMPTY},
 	{objectstore.ErrCrossDevice, syscall.EXDEV},

@@ -49,3 +49,37 @@ print(sorted(os.listdir(".")), open("a").read())
 	}
 	wantClean(t, l, csvDir, "a")
 }
+
+// A name that the folder holds, and that is no file to serve, is taken: that is
+// said by open, for a shell does not tell what close answers.
+func TestOpenOfAHiddenName(t *testing.T) {
+	t.Parallel()
+	l := mountTwo(t, nil)
+	l.MustSh(`ln -s /etc/passwd "` + l.Data(csvDir) + `/link"; mkfifo "` + l.Data(csvDir) + `/fifo"`)
+	for _, name := range []string{"link", "fifo"} {
+		r := l.Sh(`cd ` + csvDir + ` && echo x >` + name)
+		if r.Code == 0 || !strings.Contains(r.Err, "File exists") {
+			t.Errorf("echo >%s: code %d, %q; want EEXIST from open", name, r.Code, r.Err)
+		}
+	}
+	wantSettled(t, l)
+}
+
+func TestTooLargeIsEFBIG(t *testing.T) {
+	t.Parallel()
+	l := mountTwo(t, nil)
+	out := mustPython(t, l, `
+import os, errno
+fd = os.open("`+csvDir+`/f", os.O_WRONLY | os.O_CREAT)
+os.write(fd, b"small")
+try:
+    os.truncate("`+csvDir+`/f", 1 << 60)
+except OSError as e:
+    print(errno.errorcode[e.errno])
+os.close(fd)
+`)
+	if out != "EFBIG\n" {
+		t.Errorf("truncate to 1 EiB: %q, want EFBIG", out)
+	}
+	wantStore(t, l, csvDir+"/f", "small")
+}

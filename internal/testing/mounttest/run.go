@@ -51,13 +51,22 @@ func (l *Lake) Run(args ...string) Result {
 	return l.run(l.State, l.Binary(), args)
 }
 
+// Inside is the command line that runs a program in dir, which may be in a mount.
+// The shell changes the directory: exec.Cmd's Dir does so between fork and exec,
+// where this process's runtime may stand still until the mount has answered; a
+// daemon that waits for this process itself (killpoint) would never answer.
+func Inside(dir, name string, args ...string) []string {
+	return append([]string{"/bin/sh", "-c", `cd "$0" && exec "$@"`, dir, name}, args...)
+}
+
 func (l *Lake) run(dir, name string, args []string) Result {
 	l.t.Helper()
 	ctx, cancel := context.WithDeadline(context.Background(), l.deadline)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = dir, &stdout, &stderr, 5*time.Second
+	args = Inside(dir, name, args...)
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &stdout, &stderr, 5*time.Second
 	cmd.Env = append(environ(), "LC_ALL=C.UTF-8", "HOME="+l.State)
 	cmd.SysProcAttr = l.credentials()
 	cmd.SysProcAttr.Setpgid = true

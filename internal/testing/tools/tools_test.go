@@ -227,9 +227,10 @@ func script(t *testing.T, p place, text string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "bash", "-c", text) //nolint:gosec // our own scripts
+	args := mounttest.Inside(p.dir, "bash", "-c", text)
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	var stdout, stderr strings.Builder
-	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = p.dir, &stdout, &stderr, 5*time.Second
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &stdout, &stderr, 5*time.Second
 	path := os.Getenv("PATH")
 	if _, err := os.Stat(pythonPath(t)); err == nil {
 		path = filepath.Dir(pythonPath(t)) + ":" + path
