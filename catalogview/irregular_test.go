@@ -45,7 +45,7 @@ func TestAManifestThatIsNoRegularFileIsABrokenTable(t *testing.T) {
 		if err != nil || s.Readable || !strings.Contains(s.Reason, reason) {
 			t.Errorf("%s: status %+v (%v)", name, s, err)
 		}
-		if _, err := list(t.Context(), l.view, "db/"+name); err == nil {
+		if _, err = list(t.Context(), l.view, "db/"+name); err == nil {
 			t.Errorf("%s: it lists", name)
 		}
 		raw, _, err := l.view.EntryJSON(t.Context(), "db/"+name)
