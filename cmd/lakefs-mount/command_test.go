@@ -57,13 +57,15 @@ func TestUsageErrorsNameTheNearest(t *testing.T) {
 		env  []string
 		want string
 	}{
-		{name: "command", args: []string{"stats"}, want: `unknown command "stats"; the nearest is "status"`},
-		{name: "command with arguments", args: []string{"unmout", "/mnt"}, want: `the nearest is "unmount"`},
+		{name: "command", args: []string{"stats"}, want: `unknown command "stats"; the nearest is status`},
+		{name: "command with arguments", args: []string{"unmout", "/mnt"}, want: "the nearest is unmount"},
 		{name: "flag", args: []string{"mount", "--readonly", "/a", "/b"}, want: "unknown flag --readonly; the nearest is --read-only"},
 		{name: "value", args: []string{"mount", "--write=all", "/a", "/b"}, want: "none, create, overwrite, delete"},
 		{name: "environment", args: []string{"mount", "/", "/mnt"}, env: []string{"LAKEFS_MOUNT_WRIET=none"}, want: "the nearest is LAKEFS_MOUNT_WRITE"},
 		{name: "option", args: []string{"/", "/mnt", "-o", "read_olny"}, want: `unknown mount option "read_olny"; the nearest is read-only`},
-		{name: "arguments", args: []string{"mount", "/a"}, want: "SOURCE MOUNTPOINT"},
+		{name: "arguments", args: []string{"mount", "/a"}, want: "SOURCE MOUNTPOINT, was given 1 argument\n"},
+		{name: "no arguments", args: []string{"mount"}, want: "SOURCE MOUNTPOINT, was given no arguments\n"},
+		{name: "three arguments", args: []string{"mount", "/a", "/b", "/c"}, want: "SOURCE MOUNTPOINT, was given 3 arguments\n"},
 		{name: "user with allow-other", args: []string{"mount", "--allow-location=/home/{user}", "--allow-other", "/", "/mnt"}, want: "--allow-other"},
 	}
 	for _, tt := range tests {
@@ -73,6 +75,20 @@ func TestUsageErrorsNameTheNearest(t *testing.T) {
 				t.Errorf("exit code %d, stderr %q; want %d and %q", code, stderr, exitUsage, tt.want)
 			}
 		})
+	}
+}
+
+func TestNothingIsSaidToBeNearThatIsNot(t *testing.T) {
+	for _, tt := range []struct{ args, env []string }{
+		{args: []string{"frobnicate"}},
+		{args: []string{"mount", "--frobnicate", "/a", "/b"}},
+		{args: []string{"/", "/mnt", "-o", "frobnicate"}},
+		{args: []string{"mount", "/", "/mnt"}, env: []string{"LAKEFS_MOUNT_FROBNICATE=1"}},
+	} {
+		_, stderr, code := call(t, "lakefs-mount", tt.env, tt.args...)
+		if code != exitUsage || strings.Contains(stderr, "nearest") || !strings.Contains(strings.ToLower(stderr), "frobnicate") {
+			t.Errorf("%q: exit code %d, %q", tt.args, code, stderr)
+		}
 	}
 }
 

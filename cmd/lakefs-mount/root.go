@@ -42,7 +42,7 @@ func (p *program) rootCommand() *cobra.Command {
 		if len(args) == 0 {
 			return usagef("-o needs SOURCE and MOUNTPOINT before it")
 		}
-		return usagef("unknown command %q; the nearest is %q", args[0], settings.Nearest(args[0], commandNames(root)))
+		return usagef("unknown command %q%s", args[0], settings.Suggest(args[0], commandNames(root)))
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	root.AddCommand(p.mountCommand(), p.unmountCommand(), p.statusCommand(), p.recoverCommand(),
@@ -77,23 +77,34 @@ func flagError(cmd *cobra.Command, err error) error {
 	var names []string
 	for s := range settings.All() {
 		if cmd.Flags().Lookup(s.Name) != nil {
-			names = append(names, s.Name)
+			names = append(names, "--"+s.Name)
 		}
 	}
 	if len(names) == 0 {
 		return usageError{err}
 	}
-	return usagef("unknown flag --%s; the nearest is --%s", name, settings.Nearest(name, names))
+	return usagef("unknown flag --%s%s", name, settings.Suggest("--"+name, names))
 }
 
 // arguments checks the number of arguments, with an error that shows the form.
 func arguments(low, high int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < low || (high >= 0 && len(args) > high) {
-			return usagef("%s takes %s, was given %d arguments", cmd.CommandPath(), strings.TrimPrefix(cmd.UseLine(), cmd.CommandPath()+" "), len(args))
+			return usagef("%s takes %s, was given %s", cmd.CommandPath(), strings.TrimPrefix(cmd.UseLine(), cmd.CommandPath()+" "), countOf(len(args), "argument"))
 		}
 		return nil
 	}
+}
+
+// countOf is "1 argument", "2 arguments".
+func countOf(n int, what string) string {
+	switch n {
+	case 0:
+		return "no " + what + "s"
+	case 1:
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // absolute makes a path absolute and clean.

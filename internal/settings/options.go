@@ -30,7 +30,7 @@ func ParseOptions(list []string) (Given, error) {
 		switch {
 		case !known && ignored(option):
 		case !known:
-			problems = append(problems, fmt.Errorf("unknown mount option %q; the nearest is %s", option, Nearest(name, names)))
+			problems = append(problems, fmt.Errorf("unknown mount option %q%s", option, Suggest(name, names)))
 		case !hasValue && s.Type != "":
 			problems = append(problems, fmt.Errorf("mount option %s needs a value: %s=%s", name, name, s.Type))
 		default:
@@ -61,9 +61,21 @@ func splitOptions(list []string) []string {
 func ignored(option string) bool {
 	name, _, _ := strings.Cut(option, "=")
 	return strings.HasPrefix(name, "x-") || strings.HasPrefix(name, "X-") || slices.Contains([]string{
-		"auto", "async", "comment", "default_permissions", "defaults", "dev", "exec", "fsname", "group", "noatime", "noauto",
-		"nodev", "nodiratime", "nofail", "nosuid", "nouser", "owner", "relatime", "rw", "subtype", "suid", "user", "users", "_netdev",
+		"async", "atime", "auto", "comment", "default_permissions", "defaults", "dev", "diratime", "dirsync", "exec", "fsname", "group",
+		"iversion", "lazytime", "loud", "mand", "noatime", "noauto", "nodev", "nodiratime", "noexec", "nofail", "noiversion", "nolazytime",
+		"nomand", "norelatime", "nostrictatime", "nosuid", "nouser", "owner", "relatime", "rw", "silent", "strictatime", "subtype", "suid",
+		"sync", "user", "users", "_netdev",
 	}, name)
+}
+
+// Suggest is "; the nearest is X" where a candidate is near enough to be what
+// was meant: within a third of name's length. Else it is "".
+func Suggest(name string, candidates []string) string {
+	nearest := Nearest(name, candidates)
+	if nearest == "" || 3*Distance(name, nearest) > len(name) {
+		return ""
+	}
+	return "; the nearest is " + nearest
 }
 
 // Nearest is the candidate with the least edit distance to name; of several,

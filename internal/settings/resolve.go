@@ -109,10 +109,20 @@ func environment(environ []string) (map[string]string, error) {
 		case known[name]:
 			env[name] = value
 		default:
-			problems = append(problems, fmt.Errorf("environment variable %s is no setting; the nearest is %s", name, Nearest(name, keys(known))))
+			problems = append(problems, fmt.Errorf("environment variable %s is no setting%s", name, suggestVariable(name, keys(known))))
 		}
 	}
 	return env, errors.Join(problems...)
+}
+
+// suggestVariable is Suggest by what follows the prefix, which all have: within
+// half of that.
+func suggestVariable(name string, known []string) string {
+	nearest := Nearest(name, known)
+	if 2*Distance(name, nearest) > len(name)-len(EnvPrefix) {
+		return ""
+	}
+	return "; the nearest is " + nearest
 }
 
 func keys(m map[string]bool) []string {

@@ -147,6 +147,29 @@ func TestMountOptions(t *testing.T) {
 	}
 }
 
+func TestMountOptionsOfTheKernelAndOfFstabArePassedOver(t *testing.T) {
+	for _, option := range []string{
+		"noexec", "exec", "sync", "async", "dirsync", "diratime", "nodiratime", "strictatime", "relatime", "norelatime",
+		"lazytime", "silent", "loud", "defaults", "user", "users", "owner", "group", "comment=a b", "noatime", "atime",
+	} {
+		if given, err := ParseOptions([]string{option}); err != nil || len(given) != 0 {
+			t.Errorf("option %q gives %v, %v; want nothing", option, given, err)
+		}
+	}
+}
+
+func TestSuggestNamesWhatIsNear(t *testing.T) {
+	names := []string{"ro", "rw", "uid", "read-only", "allow-other"}
+	for name, want := range map[string]string{
+		"uidd": "; the nearest is uid", "readonly": "; the nearest is read-only", "alow-otter": "; the nearest is allow-other",
+		"rx": "", "noexec": "", "frobnicate": "", "": "",
+	} {
+		if got := Suggest(name, names); got != want {
+			t.Errorf("Suggest(%q) is %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestEverySettingHasAFlagThatResolvesToItself(t *testing.T) {
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	AddFlags(fs)
