@@ -10,10 +10,12 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/lakefs-mount/lakefs-mount/internal/settings"
 )
@@ -25,7 +27,8 @@ it is published or removed by itself.
 Of a running mount name the MOUNTPOINT. After a crash name SOURCE and MOUNTPOINT
 as they were (and --state-dir, if it was given), or mount again first.
 
---publish and --abort take write ids, their first eight digits, or all.`
+--publish and --abort take write ids, their first eight digits, or all. One of
+--publish, --abort and --save at a time.`
 
 // stagedWrite is one unpublished file, as status.json has it.
 type stagedWrite struct {
@@ -71,6 +74,9 @@ func (p *program) recoverCommand() *cobra.Command {
 	f.BoolVar(&o.json, "json", false, "list as JSON")
 	settings.AddFlags(f, "state-dir", "allow-location", "check-format")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := oneOf(f, "publish", "abort", "save"); err != nil {
+			return err
+		}
 		writes, err := p.openStaged(cmd.Context(), args, settings.FromFlags(f))
 		if err != nil {
 			return err
@@ -79,6 +85,21 @@ func (p *program) recoverCommand() *cobra.Command {
 		return errors.Join(err, writes.Close())
 	}
 	return cmd
+}
+
+// oneOf refuses more than one of the flags: in which order they act is not for a
+// guess where one of them drops bytes.
+func oneOf(flags *pflag.FlagSet, names ...string) error {
+	var given []string
+	for _, name := range names {
+		if flags.Changed(name) {
+			given = append(given, "--"+name)
+		}
+	}
+	if len(given) > 1 {
+		return usagef("%s: give one of them at a time", strings.Join(given, " and "))
+	}
+	return nil
 }
 
 // openStaged finds the running mount, or opens its state directory.
