@@ -23,6 +23,9 @@ func (p *program) keptWrites(r *request) (*keptWrites, error) {
 		return nil, err
 	}
 	r.settings.StateDir = dir
+	if err = stateApart(r, dir); err != nil {
+		return nil, err
+	}
 	store, _, err := folders(r)
 	if err != nil {
 		return nil, err

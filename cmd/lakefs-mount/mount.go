@@ -17,7 +17,7 @@ SOURCE is a local folder that is a root of JSON manifests:
 
 It stays in the foreground until the mount ends: by "lakefs-mount unmount", by
 SIGINT or SIGTERM (what is being published is finished first, with a limit; a
-second signal ends it at once), or by umount. SIGHUP drops cached metadata,
+second signal, a second later or more, ends it at once), or by umount. SIGHUP drops cached metadata,
 SIGUSR1 writes the mount's state to the log. With --daemon it returns when the
 mount is ready.
 

@@ -347,6 +347,7 @@ func TestTermWithAnOpenFileDetachesAndASecondEndsAtOnce(t *testing.T) {
 	}
 	lake.Signal(syscall.SIGTERM)
 	lake.WaitLog("unmounting")
+	<-time.After(sameSignal)
 	began := time.Now()
 	lake.Signal(syscall.SIGTERM)
 	if code := lake.Wait(); code != exitFailed {

@@ -89,14 +89,20 @@ func mountOf(path string) (tableEntry, error) {
 	if err != nil {
 		return tableEntry{}, err
 	}
+	best := mountHolding(table, path)
+	if !best.ours() {
+		return tableEntry{}, fmt.Errorf("%q is in no mount of lakefs-mount; see: lakefs-mount status", path)
+	}
+	return best, nil
+}
+
+// mountHolding is the mount of any kind that path lies in.
+func mountHolding(table []tableEntry, path string) tableEntry {
 	var best tableEntry
 	for _, e := range table {
 		if within(path, e.path) && len(e.path) >= len(best.path) {
 			best = e
 		}
 	}
-	if !best.ours() {
-		return tableEntry{}, fmt.Errorf("%q is in no mount of lakefs-mount; see: lakefs-mount status", path)
-	}
-	return best, nil
+	return best
 }

@@ -22,6 +22,10 @@ const (
 	// detachedTimeout bounds how long files that are open on a detached mount
 	// are served.
 	detachedTimeout = 10 * time.Second
+	// sameSignal is how long after the signal that ends a mount another is the
+	// same one: timeout(1) signals its child and then the group that it is in, a
+	// terminal and a supervisor may both.
+	sameSignal = time.Second
 )
 
 // served is a mount with its process.
@@ -75,6 +79,9 @@ func (p *program) prepare(ctx context.Context, r *request) error {
 		if within(r.mountpoint, path) || within(path, r.mountpoint) {
 			return fmt.Errorf("mount point %q: it and %s (%s) lie one in the other; mount somewhere else", r.mountpoint, what, path)
 		}
+	}
+	if err := stateApart(r, dir); err != nil {
+		return err
 	}
 	if err := fuseUsable(r.settings.AllowOther); err != nil {
 		return err
@@ -172,12 +179,14 @@ func (s *served) await(ctx context.Context, signals <-chan os.Signal) error {
 	}
 }
 
-// leave drains and unmounts. A second SIGINT or SIGTERM gives up at once: what is
-// not published stays staged, and the error names it.
+// leave drains and unmounts. A second SIGINT or SIGTERM, a second after the first
+// or later, gives up at once: what is not published stays staged, and the error
+// names it.
 func (s *served) leave(ctx context.Context, signals <-chan os.Signal) error {
 	_ = notify(s.p.getenv("NOTIFY_SOCKET"), "STOPPING=1") // the end comes anyhow
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	began := time.Now()
 	left := make(chan error, 1)
 	go func() { left <- s.unmount(ctx) }()
 	for {
@@ -185,7 +194,7 @@ func (s *served) leave(ctx context.Context, signals <-chan os.Signal) error {
 		case err := <-left:
 			return err
 		case sig := <-signals:
-			if sig == os.Interrupt || sig == syscall.SIGTERM {
+			if (sig == os.Interrupt || sig == syscall.SIGTERM) && time.Since(began) >= sameSignal {
 				cancel(errAborted)
 				return s.abort(ctx)
 			}

@@ -25,14 +25,34 @@ func sourceFolder(source string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err = notInALake(path); err != nil { // first: a dead mount cannot be looked at
+		return "", err
+	}
 	path, err = existingFolder("source", path, "name the folder that holds <database>/<table>/_sqe/table.json (or try: lakefs-mount demo)")
 	if err != nil {
+		return "", err
+	}
+	if err := notInALake(path); err != nil { // by a symbolic link
 		return "", err
 	}
 	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
 		return "", fmt.Errorf("source %q: this user cannot read it: %w; let its owner permit it: chmod a+rx %s", path, err, shellQuote(path))
 	}
 	return path, nil
+}
+
+// notInALake refuses a SOURCE in a mount of this program: what is published there
+// would be published again below, under other conditions, and a lake of its own
+// mount waits for itself.
+func notInALake(path string) error {
+	table, err := mountTable()
+	if err != nil {
+		return err
+	}
+	if e := mountHolding(table, path); e.ours() {
+		return fmt.Errorf("source %q: it lies in the mount %q of lakefs-mount itself, which shows %q; name the folder that holds the data", path, e.path, e.source)
+	}
+	return nil
 }
 
 // existingFolder resolves the symbolic links of a directory that must be there.
@@ -89,6 +109,45 @@ func (p *program) stateDir(chosen, source, mountpoint string) (string, error) {
 	}
 	sum := sha256.Sum256([]byte(source + "\x00" + mountpoint))
 	return filepath.Join(base, "lakefs-mount", hex.EncodeToString(sum[:8])), nil
+}
+
+// stateApart refuses a state directory that lies in a folder which is served, or
+// that holds one: bytes that are not published would lie among the data.
+func stateApart(r *request, dir string) error {
+	extra, err := allowed(r.settings.AllowLocation)
+	if err != nil {
+		return err
+	}
+	state := realPath(dir)
+	check := func(what, folder string) error {
+		if folder == "" || !within(state, folder) && !within(folder, state) {
+			return nil
+		}
+		return fmt.Errorf("state directory %q: it and %s (%q) lie one in the other, and what is not published would lie among the data; choose another with --state-dir", dir, what, folder)
+	}
+	if err := check("SOURCE", r.source); err != nil {
+		return err
+	}
+	for _, folder := range extra {
+		if err := check("--allow-location", folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// realPath resolves the symbolic links of an absolute path as far as it exists.
+func realPath(path string) string {
+	rest := ""
+	for dir := path; ; dir = filepath.Dir(dir) {
+		if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(resolved, rest)
+		}
+		if dir == "/" {
+			return path
+		}
+		rest = filepath.Join(filepath.Base(dir), rest)
+	}
 }
 
 // allowed are the directories of --allow-location, which must exist.
