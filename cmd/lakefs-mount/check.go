@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -53,9 +55,9 @@ func (p *program) check(ctx context.Context, resolved settings.Resolved, args []
 			return
 		}
 		failed++
-		p.printf("FAIL  %s: %s\n", f.what, f.problem)
+		p.printf("FAIL  %s: %s\n", f.what, printable(f.problem))
 		if f.remedy != "" {
-			p.printf("      %s\n", f.remedy)
+			p.printf("      %s\n", printable(f.remedy))
 		}
 	}
 	report(checkDevice())
@@ -70,6 +72,19 @@ func (p *program) check(ctx context.Context, resolved settings.Resolved, args []
 		return fmt.Errorf("%d of these do not work", failed)
 	}
 	return nil
+}
+
+// printable is a message that cannot drive a terminal, whatever names are in it.
+func printable(message string) string {
+	var b strings.Builder
+	for _, r := range message {
+		if r == '\n' || unicode.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+	}
+	return b.String()
 }
 
 // fromError is a finding of a check that is all or nothing.
@@ -194,17 +209,49 @@ func checkTable(ctx context.Context, view *catalogview.View, node catalogview.No
 	if t.Readable || t.Class == table.ClassView {
 		return finding{what: what}, node.Kind == catalogview.KindTable
 	}
-	remedy := "mend its _sqe/table.json; see " + node.Path + ".json and " + node.Path + "/.lakefs/status.json in the mount"
-	if t.Class == table.ClassDenied {
-		remedy = "if it may be served, mount with --allow-location " + shellQuote(t.Location)
+	return finding{what: what, table: name, problem: tableProblem(t), remedy: tableRemedy(t, node.Path)}, true
+}
+
+// allowable is the directory that --allow-location would have to name for the
+// table to be served, "" where the flag is no remedy.
+func allowable(t *table.Table) string {
+	dir := t.Outside
+	if strings.Contains(dir, "{user}") || exists(dir) && !isDirectory(dir) { // the flag replaces {user}
+		return ""
 	}
-	return finding{what: what, table: name, problem: t.Reason, remedy: remedy}, true
+	return dir
+}
+
+// tableProblem is why a table cannot be read.
+func tableProblem(t *table.Table) string {
+	switch {
+	case t.Outside == "" || allowable(t) != "":
+		return t.Reason
+	case strings.Contains(t.Outside, "{user}"):
+		return fmt.Sprintf("location %.300q: a location is one directory for all users", t.Location)
+	}
+	return fmt.Sprintf("location %.300q is no directory", t.Location)
+}
+
+// tableRemedy says what to do about a table that cannot be read.
+func tableRemedy(t *table.Table, path string) string {
+	dir := allowable(t)
+	switch {
+	case isDirectory(dir):
+		return "if it may be served, mount with --allow-location " + shellQuote(dir)
+	case dir != "":
+		return "if it may be served, make it and mount with --allow-location " + shellQuote(dir)
+	}
+	return fmt.Sprintf("mend its _sqe/table.json; see %q and %q in the mount", path+".json", path+"/.lakefs/status.json")
 }
 
 // checkState opens a staging directory beside those of mounts.
 func (p *program) checkState(r *request) finding {
 	const what = "state directory"
 	dir, err := p.stateDir(r.settings.StateDir, r.source, r.mountpoint)
+	if err == nil {
+		err = stateApart(r, dir)
+	}
 	if err != nil {
 		return fromError(what, "", err)
 	}
