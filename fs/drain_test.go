@@ -100,6 +100,18 @@ func TestCase19UnmountWhileWritten(t *testing.T) {
 	}
 }
 
+// terminate sends so many SIGTERMs. One that comes within a second of another is
+// the same one (timeout(1) signals its child and the child's group).
+func terminate(l *mounttest.Lake, signals int) {
+	for i := range signals {
+		if i > 0 {
+			<-time.After(1100 * time.Millisecond)
+		}
+		l.Signal(syscall.SIGTERM)
+		l.WaitLog("unmounting")
+	}
+}
+
 // TestCase19TermWhileWritten: SIGTERM in the middle of a write that does not end
 // in time. The mount is gone, the exit code is not zero and the file is named.
 func TestCase19TermWhileWritten(t *testing.T) {
@@ -112,11 +124,7 @@ func TestCase19TermWhileWritten(t *testing.T) {
 				all := stagedStatus(t, l)
 				return len(all) == 1 && all[0].Size == 20<<20
 			})
-			l.Signal(syscall.SIGTERM)
-			l.WaitLog("unmounting")
-			if signals == 2 {
-				l.Signal(syscall.SIGTERM)
-			}
+			terminate(l, signals)
 			began := time.Now()
 			code := l.Wait()
 			if code != 1 {
@@ -183,10 +191,7 @@ func TestSignalsWhilePublishing(t *testing.T) {
 			case <-time.After(30 * time.Second):
 				t.Fatal("no publish began")
 			}
-			for range signals {
-				l.Signal(syscall.SIGTERM)
-				l.WaitLog("unmounting")
-			}
+			terminate(l, signals)
 			code := 0
 			if signals == 1 {
 				release()
