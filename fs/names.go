@@ -25,7 +25,6 @@ type name struct {
 	writers map[*stagedNode]struct{} // every version that is being written
 
 	pending map[uint32]*stagedNode // by thread: what its next LOOKUP is given
-	turned  map[uint32]*turnedAway // by thread: readers that were answered ESTALE
 }
 
 // names is the registry of paths in use. Its mutex is a leaf: nothing is
@@ -35,10 +34,11 @@ type names struct {
 	byPath map[string]*name
 	inos   map[uint64]*name       // every living name, the gone ones too
 	byID   map[string]*stagedNode // every version that is being written, by write id
+	turned map[turn]*turnedAway   // readers that were answered ESTALE
 }
 
 func newNames() *names {
-	return &names{byPath: make(map[string]*name), inos: make(map[uint64]*name), byID: make(map[string]*stagedNode)}
+	return &names{byPath: make(map[string]*name), inos: make(map[uint64]*name), byID: make(map[string]*stagedNode), turned: make(map[turn]*turnedAway)}
 }
 
 // inodeHash is the inode number that a path has unless another living name has it.
@@ -181,11 +181,11 @@ func (t *names) find(path string, f func(n *name)) {
 // writer, so that what is answered for it must not be cached.
 func (t *names) stagedAt(path string, tid uint32) (s *stagedNode, turned, busy bool) {
 	t.find(path, func(n *name) {
+		turned = t.turned[turn{path, tid}] != nil
 		if n == nil {
 			return
 		}
 		busy = len(n.writers) > 0
-		_, turned = n.turned[tid]
 		if s = n.pending[tid]; s == nil {
 			s = n.staged
 		}

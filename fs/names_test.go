@@ -134,6 +134,11 @@ func TestTurnedAwayReaderKeepsItsVersion(t *testing.T) {
 	if !names.pin("f", tid, "v2", file) {
 		t.Fatal("version not kept")
 	}
+	// The path means another file by now: the turn is the path's.
+	names.move("g", "f", objectstore.Location{})
+	if _, turned, _ := names.stagedAt("f", tid); !turned {
+		t.Error("a rename over the path ended the turn")
+	}
 	if got := names.unpin(n, tid, "v2"); got != file {
 		t.Errorf("got %v, want the pinned file", got)
 	}

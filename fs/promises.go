@@ -45,28 +45,33 @@ func (t *names) keep(s *stagedNode, tid uint32) bool {
 	return true
 }
 
+// turn is a thread that was turned away from a path. It is not the name's: a
+// rename over the path makes another name of it before the second look-up.
+type turn struct {
+	path   string
+	thread uint32
+}
+
 // turnAway notes that tid was answered ESTALE for n; false if it was already.
 func (t *names) turnAway(n *name, tid uint32) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, again := n.turned[tid]; again {
+	at := turn{n.path, tid}
+	if t.turned[at] != nil {
 		return false
 	}
-	if n.turned == nil {
-		n.turned = make(map[uint32]*turnedAway)
-	}
 	entry := &turnedAway{}
-	n.turned[tid] = entry
-	time.AfterFunc(pendingLife, func() { t.endTurn(n, tid, entry) })
+	t.turned[at] = entry
+	time.AfterFunc(pendingLife, func() { t.endTurn(at, entry) })
 	return true
 }
 
-// endTurn forgets entry when it is still tid's, and closes what it holds.
-func (t *names) endTurn(n *name, tid uint32, entry *turnedAway) {
+// endTurn forgets entry when it is still the turn's, and closes what it holds.
+func (t *names) endTurn(at turn, entry *turnedAway) {
 	t.mu.Lock()
 	var f *os.File
-	if n.turned[tid] == entry {
-		delete(n.turned, tid)
+	if t.turned[at] == entry {
+		delete(t.turned, at)
 		f = entry.file
 	}
 	t.mu.Unlock()
@@ -79,12 +84,11 @@ func (t *names) endTurn(n *name, tid uint32, entry *turnedAway) {
 // away to. It reports false, and does not take the file, if tid waits no more.
 func (t *names) pin(path string, tid uint32, etag string, file *os.File) bool {
 	t.mu.Lock()
-	n := t.byPath[path]
-	if n == nil || n.turned[tid] == nil {
+	entry := t.turned[turn{path, tid}]
+	if entry == nil {
 		t.mu.Unlock()
 		return false
 	}
-	entry := n.turned[tid]
 	old := entry.file
 	entry.file, entry.etag = file, etag
 	t.mu.Unlock()
@@ -97,14 +101,15 @@ func (t *names) pin(path string, tid uint32, etag string, file *os.File) bool {
 // unpin hands over what pin kept of version etag, or nil, and ends the turn.
 func (t *names) unpin(n *name, tid uint32, etag string) *os.File {
 	t.mu.Lock()
-	entry := n.turned[tid]
+	at := turn{n.path, tid}
+	entry := t.turned[at]
 	var f *os.File
 	if entry != nil && entry.file != nil && entry.etag == etag {
 		f, entry.file = entry.file, nil
 	}
 	t.mu.Unlock()
 	if entry != nil {
-		t.endTurn(n, tid, entry)
+		t.endTurn(at, entry)
 	}
 	return f
 }
