@@ -83,3 +83,36 @@ os.close(fd)
 	}
 	wantStore(t, l, csvDir+"/f", "small")
 }
+
+// Opening a name for writing never fails because it is replaced by rename just
+// then: the open came before the rename, or after.
+func TestOpenForWritingWhileTheNameIsReplaced(t *testing.T) {
+	t.Parallel()
+	l := mountTwo(t, map[string]string{"f": "0"})
+	out := mustPython(t, l, `
+import os, threading, time
+os.chdir("`+csvDir+`")
+stop = time.monotonic() + 2
+def replace():
+    while time.monotonic() < stop:
+        with open("new", "w") as f: f.write("replaced")
+        os.rename("new", "f")
+t = threading.Thread(target=replace); t.start()
+opens, failed = 0, []
+while time.monotonic() < stop:
+    try:
+        fd = os.open("f", os.O_WRONLY | os.O_TRUNC)
+    except OSError as e:
+        failed.append(e.errno)
+        continue
+    opens += 1
+    os.write(fd, b"written")
+    try: os.close(fd)
+    except OSError as e: assert e.errno == 116, e
+t.join()
+print(opens > 0, failed)
+`)
+	if out != "True []\n" {
+		t.Errorf("opens for writing: %q, want some, and none that failed", out)
+	}
+}

@@ -23,8 +23,6 @@ type name struct {
 	// published one does.
 	staged  *stagedNode
 	writers map[*stagedNode]struct{} // every version that is being written
-
-	pending map[uint32]*stagedNode // by thread: what its next LOOKUP is given
 }
 
 // names is the registry of paths in use. Its mutex is a leaf: nothing is
@@ -34,11 +32,14 @@ type names struct {
 	byPath map[string]*name
 	inos   map[uint64]*name       // every living name, the gone ones too
 	byID   map[string]*stagedNode // every version that is being written, by write id
-	turned map[turn]*turnedAway   // readers that were answered ESTALE
+	// Threads that were answered ESTALE: writers, and what they are given next;
+	// readers.
+	pending map[turn]*promised
+	turned  map[turn]*turnedAway
 }
 
 func newNames() *names {
-	return &names{byPath: make(map[string]*name), inos: make(map[uint64]*name), byID: make(map[string]*stagedNode), turned: make(map[turn]*turnedAway)}
+	return &names{byPath: make(map[string]*name), inos: make(map[uint64]*name), byID: make(map[string]*stagedNode), pending: make(map[turn]*promised), turned: make(map[turn]*turnedAway)}
 }
 
 // inodeHash is the inode number that a path has unless another living name has it.
@@ -181,13 +182,14 @@ func (t *names) find(path string, f func(n *name)) {
 // writer, so that what is answered for it must not be cached.
 func (t *names) stagedAt(path string, tid uint32) (s *stagedNode, turned, busy bool) {
 	t.find(path, func(n *name) {
-		turned = t.turned[turn{path, tid}] != nil
-		if n == nil {
+		at := turn{path, tid}
+		turned = t.turned[at] != nil
+		if p := t.pending[at]; p != nil {
+			s, busy = p.node, true
 			return
 		}
-		busy = len(n.writers) > 0
-		if s = n.pending[tid]; s == nil {
-			s = n.staged
+		if n != nil {
+			s, busy = n.staged, len(n.writers) > 0
 		}
 	})
 	return s, turned, busy

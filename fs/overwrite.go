@@ -24,8 +24,9 @@ func (f *FS) redirect(ctx context.Context, n *name, loc objectstore.Location, fl
 	work, cancel := f.background()
 	defer cancel()
 	path, ok := f.names.pathOf(n)
-	if !ok {
-		return toErrno(errSuperseded)
+	if !ok { // replaced since the look-up: there is one more, so it must lead to a version to write
+		cancel()
+		return f.reopen(ctx, n, flags)
 	}
 	s, err := f.newVersion(work, n, loc, flags)
 	if errors.Is(err, objectstore.ErrNotExist) {

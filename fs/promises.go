@@ -17,39 +17,51 @@ type turnedAway struct {
 	etag string
 }
 
-// promise makes s the answer to tid's next LOOKUPs of its name, until the OPEN
+// turn is a thread that a redirect sent to look path up again. It is not the
+// name's: a rename over the path makes another name of it before the second
+// look-up.
+type turn struct {
+	path   string
+	thread uint32
+}
+
+// promised is what a writer's second look-up is given. A rename over the path, or
+// an unlink, meanwhile does not matter: its open came first, and its bytes go
+// where those of any writer of a replaced file go.
+type promised struct{ node *stagedNode }
+
+// promise makes s the answer to tid's next LOOKUPs of its path, until the OPEN
 // that follows; expired is called if none comes.
 func (t *names) promise(s *stagedNode, tid uint32, expired func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s.name.pending == nil {
-		s.name.pending = make(map[uint32]*stagedNode)
-	}
-	s.name.pending[tid] = s
+	at, p := turn{s.name.path, tid}, &promised{node: s}
+	t.pending[at] = p
 	time.AfterFunc(pendingLife, func() {
-		if t.keep(s, tid) {
+		t.mu.Lock()
+		open := t.pending[at] == p
+		if open {
+			delete(t.pending, at)
+		}
+		t.mu.Unlock()
+		if open {
 			expired()
 		}
 	})
 }
 
-// keep ends what promise began: tid has opened s, or never will. It reports
-// whether the promise was still open.
+// keep ends what promise began: tid has come for s. It reports whether the
+// promise was still open.
 func (t *names) keep(s *stagedNode, tid uint32) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s.name.pending[tid] != s {
-		return false
+	for at, p := range t.pending { // few, and not for long
+		if at.thread == tid && p.node == s {
+			delete(t.pending, at)
+			return true
+		}
 	}
-	delete(s.name.pending, tid)
-	return true
-}
-
-// turn is a thread that was turned away from a path. It is not the name's: a
-// rename over the path makes another name of it before the second look-up.
-type turn struct {
-	path   string
-	thread uint32
+	return false
 }
 
 // turnAway notes that tid was answered ESTALE for n; false if it was already.
