@@ -47,6 +47,7 @@ func (d *dirNode) Create(ctx context.Context, base string, flags, mode uint32, o
 		return nil, nil, 0, d.fs.fail("create", path, err)
 	}
 	h, ok := s.open(ctx, flags, true)
+	s.release()
 	if !ok {
 		return nil, nil, 0, toErrno(errSuperseded)
 	}

@@ -107,13 +107,7 @@ func (f *FS) beginVersion(ctx context.Context, n *name, w staging.NewWrite, loc 
 	w.Base = &base
 	w.Append = flags&syscall.O_APPEND != 0
 	w.Attributes = f.baseAttributes(base)
-	s, err := f.stage(ctx, w, false)
-	if err == nil {
-		s.mu.Lock()
-		s.reserved++
-		s.mu.Unlock()
-	}
-	return s, err
+	return f.stage(ctx, w, false)
 }
 
 // baseAttributes are those that a new version takes over from the old one.

@@ -74,7 +74,8 @@ func newWrite(path string, t catalogview.Target) staging.NewWrite {
 	return w
 }
 
-// stage begins a write and gives it a node; visible makes its name lead there.
+// stage begins a write and gives it a node, reserved for one open; visible makes
+// its name lead there.
 func (f *FS) stage(ctx context.Context, w staging.NewWrite, visible bool) (*stagedNode, error) {
 	file, err := f.Area.Create(ctx, w)
 	if err != nil {
@@ -82,7 +83,9 @@ func (f *FS) stage(ctx context.Context, w staging.NewWrite, visible bool) (*stag
 	}
 	file.Acquire()
 	nm := f.names.acquire(w.Path) // the write's reference, given back by end
-	s := &stagedNode{fs: f, file: file, lockable: lockable{locks: f.locks, held: held{name: nm}}}
+	// Reserved from the start: an unlink or a rename over the name, before the open
+	// that the write is made for, must not end it.
+	s := &stagedNode{fs: f, file: file, lockable: lockable{locks: f.locks, held: held{name: nm}}, reserved: 1}
 	if f.PublishKilled {
 		s.rule.onKilled = killedPublish
 	}
