@@ -20,15 +20,17 @@ import (
 // that of close(2) included.
 func writeErr(l *mounttest.Lake, path string, flags int, content string, meanwhile func()) error {
 	return l.Do("write "+path, func() error {
-		fd, err := syscall.Open(l.Path(path), flags|syscall.O_CLOEXEC, 0o644)
-		if err != nil {
-			return err
-		}
-		_, err = syscall.Write(fd, []byte(content))
-		if meanwhile != nil {
-			meanwhile()
-		}
-		return errors.Join(err, mounttest.NoFork(func() error { return syscall.Close(fd) }))
+		return mounttest.NoFork(func() error { // from the open on; meanwhile must start no program
+			fd, err := syscall.Open(l.Path(path), flags|syscall.O_CLOEXEC, 0o644)
+			if err != nil {
+				return err
+			}
+			_, err = syscall.Write(fd, []byte(content))
+			if meanwhile != nil {
+				meanwhile()
+			}
+			return errors.Join(err, syscall.Close(fd))
+		})
 	})
 }
 
@@ -41,13 +43,16 @@ func wantKeptBytes(t *testing.T, l *mounttest.Lake, dir, base, content string) {
 // wantLogged asserts that one failure of a path is in the log.
 func wantLogged(t *testing.T, l *mounttest.Lake, path string) {
 	t.Helper()
-	n := 0
-	for line := range strings.Lines(l.Log()) {
-		if strings.Contains(line, "level=ERROR") && strings.Contains(line, path) {
-			n++
+	count := func() (n int) {
+		for line := range strings.Lines(l.Log()) {
+			if strings.Contains(line, "level=ERROR") && strings.Contains(line, path) {
+				n++
+			}
 		}
+		return n
 	}
-	if n != 1 {
+	l.Eventually("logged: "+path, seenWithin, func() bool { return count() > 0 }) // the log comes through a pipe
+	if n := count(); n != 1 {
 		t.Errorf("%s is logged %d times, want once:\n%s", path, n, l.Log())
 	}
 }
