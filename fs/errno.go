@@ -36,7 +36,6 @@ var (
 	errNoAttribute    = errors.New("no such attribute")
 	errRange          = errors.New("buffer too small")
 	errNoData         = errors.New("no data past this offset")
-	errBadHandle      = errors.New("descriptor is not open for that")
 )
 
 // errnos is the one table of what a program sees (tree.md, "Errors a user
@@ -84,7 +83,6 @@ var errnos = []struct { //nolint:gochecknoglobals // a constant table
 	{errNoAttribute, syscall.ENODATA},
 	{errRange, syscall.ERANGE},
 	{errNoData, syscall.ENXIO},
-	{errBadHandle, syscall.EBADF},
 	{context.DeadlineExceeded, syscall.EIO},
 }
 

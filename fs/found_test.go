@@ -116,3 +116,20 @@ print(opens > 0, failed)
 		t.Errorf("opens for writing: %q, want some, and none that failed", out)
 	}
 }
+
+func TestSeekForDataPastTheEndIsENXIO(t *testing.T) {
+	t.Parallel()
+	l := mountTwo(t, nil)
+	out := mustPython(t, l, `
+import os, errno
+fd = os.open("`+csvDir+`/f", os.O_RDWR | os.O_CREAT)
+os.write(fd, b"some bytes")
+print(os.lseek(fd, 0, os.SEEK_DATA), os.lseek(fd, 0, os.SEEK_HOLE))
+try: os.lseek(fd, 100, os.SEEK_DATA)
+except OSError as e: print(errno.errorcode[e.errno])
+os.close(fd)
+`)
+	if out != "0 10\nENXIO\n" {
+		t.Errorf("seeks for data and holes: %q, want 0, 10 and ENXIO", out)
+	}
+}

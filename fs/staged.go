@@ -314,6 +314,9 @@ const fallocKeepSize = 1 // FALLOC_FL_KEEP_SIZE
 // Lseek finds data and holes.
 func (s *stagedNode) Lseek(_ context.Context, _ gofs.FileHandle, off uint64, whence uint32) (uint64, syscall.Errno) {
 	n, err := s.file.Seek(int64(off), int(whence))
+	if errors.Is(err, io.EOF) {
+		return 0, toErrno(errNoData)
+	}
 	if err != nil {
 		return 0, toErrno(err)
 	}
