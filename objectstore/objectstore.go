@@ -67,7 +67,10 @@ const (
 )
 
 // Location names an object, or as Key "a/b/" a directory, "" the bucket itself.
-// In a local folder Bucket is the absolute path of the folder.
+// In a local folder Bucket is the absolute path of the folder. In S3 it is the
+// bucket's name, or SECRET@NAME for a bucket that is reached with credentials of
+// its own: S3Options.Secrets. Nothing that is cached or staged under the one is
+// ever used for the other.
 type Location struct{ Bucket, Key string }
 
 // Object is one version of an object.
@@ -114,7 +117,7 @@ type PutOptions struct {
 	Meta map[string]string
 }
 
-// Store is implemented by Folder (and S3).
+// Store is implemented by [Folder] and [S3].
 type Store interface {
 	// Stat returns the object at loc with its metadata; ErrNotExist, also for
 	// the name of a directory without the final "/" (a store with Directories
@@ -137,7 +140,9 @@ type Store interface {
 	// Read returns n bytes of o's version from off on, fewer only where the
 	// object ends (off at or past the end: an empty body), and the Object as the
 	// answer tells it. The caller closes the body; a body that is cut short
-	// reads as io.ErrUnexpectedEOF. ErrChanged if o.ETag is no longer there.
+	// reads as io.ErrUnexpectedEOF. ErrChanged if o.ETag is no longer there, or is
+	// not of o.Size bytes. With an empty ETag whatever version is there is read,
+	// and o.Size counts for nothing.
 	Read(ctx context.Context, o Object, off, n int64) (Object, io.ReadCloser, error)
 
 	// Put makes an object of size bytes of r, whole or not at all; durable when
