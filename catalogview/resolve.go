@@ -56,9 +56,11 @@ func (v *View) Resolve(ctx context.Context, path string) (Target, error) {
 
 // ResolveDirectory is Resolve for a directory that is to be made or to take a
 // name: at a partition level it also holds the name to the rules of names,
-// against the directories that are there. Errors also: table.ErrName,
-// table.ErrEqual.
-func (v *View) ResolveDirectory(ctx context.Context, path string) (Target, error) {
+// against the directories that are there and against beside: names of
+// directories in the same place that are known to the caller alone (those that
+// a mount keeps until something is published in them). Errors also:
+// table.ErrName, table.ErrEqual.
+func (v *View) ResolveDirectory(ctx context.Context, path string, beside ...string) (Target, error) {
 	t, err := v.Resolve(ctx, path)
 	if err != nil {
 		return Target{}, err
@@ -73,7 +75,7 @@ func (v *View) ResolveDirectory(ctx context.Context, path string) (Target, error
 		return t, err // below an ordinary directory names are free
 	}
 	var listErr error
-	err = t.Table.CheckNew(b.base(), level, v.existing(ctx, b, &listErr))
+	err = t.Table.CheckNew(b.base(), level, v.existing(ctx, b, beside, &listErr))
 	if err == nil {
 		err = listErr
 	}
@@ -86,10 +88,15 @@ func (v *View) ResolveDirectory(ctx context.Context, path string) (Target, error
 	return t, nil
 }
 
-// existing yields the names of the directories beside b.
-func (v *View) existing(ctx context.Context, b below, failed *error) iter.Seq[string] {
+// existing yields the names of the directories beside b, those of beside first.
+func (v *View) existing(ctx context.Context, b below, beside []string, failed *error) iter.Seq[string] {
 	b.comps = b.comps[:len(b.comps)-1]
 	return func(yield func(string) bool) {
+		for _, name := range beside {
+			if !yield(name) {
+				return
+			}
+		}
 		prefix := b.directory()
 		for e, err := range v.store.List(ctx, prefix, objectstore.ListOptions{Delimiter: true}) {
 			if err != nil {
