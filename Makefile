@@ -5,6 +5,7 @@ BIN      := bin/lakefs-mount
 DEMO     ?= demo
 FUZZTIME ?= 20s
 TIMEOUT  ?= 14m
+LARGE_TIMEOUT ?= 60m
 PKGS     ?= ./...
 # Mounts of the tests are counted here, a line each.
 MOUNTS   := .cache/mounts
@@ -19,9 +20,9 @@ VCS := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo auto || echo false)
 DEMO_TOOLS := fusermount3=fuse3
 TEST_TOOLS := $(DEMO_TOOLS) gcc=gcc rsync=rsync vim=vim gawk=gawk ed=ed patch=patch zip=zip unzip=unzip \
 	sqlite3=sqlite3 jq=jq node=nodejs ps=procps perl=perl git=git python3=python3 xxd=xxd \
-	getfattr=attr bzip2=bzip2 xz=xz-utils zstd=zstd cpio=cpio curl=curl
+	getfattr=attr bzip2=bzip2 xz=xz-utils zstd=zstd cpio=cpio curl=curl flock=util-linux
 
-.PHONY: all build demo deps fuse venv test race fuzz bench lint fmt cover e2e check clean
+.PHONY: all build demo deps fuse venv test test-large race fuzz bench lint fmt cover e2e check clean
 
 all: build
 
@@ -34,9 +35,10 @@ demo: fuse build ## a mounted demo lake in ./demo
 fuse: ## what a mount needs
 	@tools/deps.sh $(DEMO_TOOLS)
 
-deps: ## what the tests need: Debian packages, and Python readers in .venv
+deps: ## what the tests need: Debian packages, Python readers and servers in .venv, and versitygw
 	@tools/deps.sh $(TEST_TOOLS)
 	@tools/venv.sh .venv
+	@GO="$(GO)" tools/versitygw.sh >/dev/null
 
 test: deps ## everything, on real mounts
 	@GO="$(GO)" tools/test.sh $(MOUNTS) -timeout $(TIMEOUT) $(PKGS)
@@ -44,6 +46,9 @@ test: deps ## everything, on real mounts
 race: deps ## the same under the race detector, and the mount's tests on one processor
 	@GO="$(GO)" tools/test.sh $(MOUNTS) -race -timeout $(TIMEOUT) $(PKGS)
 	@GOMAXPROCS=1 GO="$(GO)" tools/test.sh $(MOUNTS) -race -timeout $(TIMEOUT) ./fs/... ./cmd/...
+
+test-large: deps ## the tests that move gigabytes, one package at a time
+	@MOUNTTEST_LARGE=1 GO="$(GO)" tools/test.sh $(MOUNTS) -p 1 -timeout $(LARGE_TIMEOUT) -run Large $(PKGS)
 
 e2e: deps ## the mount's tests alone
 	@GO="$(GO)" tools/test.sh $(MOUNTS) -timeout $(TIMEOUT) ./fs/... ./cmd/... ./internal/testing/...

@@ -1,21 +1,28 @@
 #!/bin/sh
-# Makes the Python environment of the tests: venv.sh DIR. The readers in it
-# (DuckDB, pyarrow, polars) read what the mount wrote. Where it cannot be made,
-# the tests that need it are skipped and say so.
+# Makes the Python environment of the tests: venv.sh DIR. It has readers (DuckDB,
+# pyarrow, polars) of what the mount wrote, the AWS CLI, and servers that stand in
+# for AWS (MiniStack, moto). Where it cannot be made, the tests that need it are
+# skipped and say so.
 set -eu
 
 dir=$1
 python="$dir/bin/python3"
-readers="duckdb pyarrow polars"
+packages="duckdb pyarrow polars awscli ministack moto[server]"
 
-if [ -x "$python" ] && "$python" -c 'import duckdb, pyarrow, polars' 2>/dev/null; then
+# The CLI is started, not looked for: that fails in an environment that was moved.
+installed() {
+	[ -x "$python" ] && "$python" -c 'import duckdb, pyarrow, polars, ministack, moto.server' 2>/dev/null &&
+		"$dir/bin/aws" --version >/dev/null 2>&1
+}
+
+if installed; then
 	exit 0
 fi
 if ! python3 -m venv "$dir" >/dev/null 2>&1; then
 	rm -rf "$dir"
 	"$(dirname "$0")/deps.sh" python3-venv-is-missing=python3-venv || true
-	python3 -m venv "$dir" >/dev/null 2>&1 || { echo "No Python venv: the readers' tests are skipped" >&2; exit 0; }
+	python3 -m venv "$dir" >/dev/null 2>&1 || { echo "No Python venv: the tests that need it are skipped" >&2; exit 0; }
 fi
 # shellcheck disable=SC2086 # words are packages
-"$python" -m pip install --quiet --disable-pip-version-check $readers ||
-	echo "$readers could not be installed: their tests are skipped" >&2
+"$python" -m pip install --quiet --disable-pip-version-check $packages ||
+	echo "$packages could not be installed: the tests that need them are skipped" >&2
