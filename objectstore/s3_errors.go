@@ -1,0 +1,207 @@
+package objectstore
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/aws/smithy-go"
+)
+
+// storeError is a failure that S3 answered with, or that kept it from answering.
+// What the SDK and the network said is in its text alone: an errno that is
+// wrapped would be a sentinel to errors.Is that says nothing of the object.
+type storeError struct {
+	sentinel error // nil: the failure has no meaning of its own
+	status   int   // HTTP status; 0: no answer
+	code     string
+	id       string // the store's request id
+	text     string
+	passing  bool // may go away by itself
+}
+
+func (e *storeError) Unwrap() error { return e.sentinel }
+
+func (e *storeError) Error() string {
+	var b strings.Builder
+	if e.code != "" {
+		b.WriteString(e.code)
+	}
+	if e.status != 0 {
+		sep := " ("
+		if b.Len() == 0 {
+			sep = "("
+		}
+		fmt.Fprintf(&b, "%sHTTP status %d", sep, e.status)
+		if e.id != "" {
+			fmt.Fprintf(&b, ", request ID %s", e.id)
+		}
+		b.WriteByte(')')
+	}
+	if e.text != "" {
+		if b.Len() > 0 {
+			b.WriteString(": ")
+		}
+		b.WriteString(e.text)
+	}
+	if e.sentinel != nil {
+		fmt.Fprintf(&b, ": %s", e.sentinel)
+	}
+	return b.String()
+}
+
+// failS3 wraps err with the operation and the location; nil stays nil.
+func failS3(op string, loc Location, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %q: %w", op, "s3://"+loc.Bucket+"/"+loc.Key, err)
+}
+
+// answerOf is the store's answer in a failure: its HTTP status (0: none) and
+// S3's code.
+func answerOf(err error) (status int, code string) {
+	var e *storeError
+	if errors.As(err, &e) {
+		return e.status, e.code
+	}
+	return 0, ""
+}
+
+// badAnswer is an answer that cannot be right, whatever the object is.
+type badAnswer string
+
+func (e badAnswer) Error() string { return string(e) }
+
+// meaning tells what a code of S3 says. What is not here goes by its status.
+func meaning(code string) (sentinel error, passing, ok bool) {
+	switch code {
+	case "NoSuchKey", "NotFound", "NoSuchBucket", "NoSuchVersion":
+		return ErrNotExist, false, true
+	case "AccessDenied", "AllAccessDisabled", "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken",
+		"ExpiredToken", "ExpiredTokenException", "RequestTimeTooSkewed", "InvalidObjectState":
+		return ErrPermission, false, true
+	case "PreconditionFailed":
+		return ErrChanged, false, true
+	case "KeyTooLongError", "InvalidBucketName":
+		return ErrName, false, true
+	case "EntityTooLarge":
+		return ErrTooLarge, false, true
+	case "QuotaExceeded", "InsufficientStorage", "XMinioStorageFull":
+		return ErrNoSpace, false, true
+	case "NotImplemented":
+		return errors.ErrUnsupported, false, true
+	case "NoSuchUpload": // a 404 that says nothing of the object
+		return ErrUnavailable, false, true
+	case "RequestTimeout", "SlowDown", "InternalError", "ServiceUnavailable", "Throttling", "ThrottlingException",
+		"RequestLimitExceeded", "BadDigest", "IncompleteBody", "OperationAborted", "ConditionalRequestConflict":
+		return ErrUnavailable, true, true
+	}
+	return nil, false, false
+}
+
+// meaningOfStatus is meaning for an answer without a code that is known.
+func meaningOfStatus(status int) (sentinel error, passing bool) {
+	switch {
+	case status == http.StatusNotFound:
+		return ErrNotExist, false
+	case status == http.StatusForbidden, status == http.StatusUnauthorized:
+		return ErrPermission, false
+	case status == http.StatusPreconditionFailed:
+		return ErrChanged, false
+	case status == http.StatusRequestEntityTooLarge:
+		return ErrTooLarge, false
+	case status == http.StatusInsufficientStorage:
+		return ErrNoSpace, false
+	case status == http.StatusNotImplemented:
+		return errors.ErrUnsupported, false
+	case status < 300, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= 500:
+		return ErrUnavailable, true // under 300: an error in a body that began well, or no answer of S3's
+	}
+	return nil, false
+}
+
+// failure is what err of an attempt means.
+func (a *attempt) failure(ctx context.Context, err error) *storeError {
+	e := &storeError{status: a.status, id: printable(a.id)}
+	var bad badAnswer
+	var api smithy.APIError
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errSlow), errors.Is(cause, errDeadline), errors.Is(cause, errStalled):
+		return &storeError{sentinel: ErrUnavailable, text: cause.Error(), passing: true}
+	case errors.As(err, &bad):
+		e.sentinel, e.passing, e.text = ErrUnavailable, true, bad.Error()
+		return e
+	case a.start.IsZero():
+		return unsent(err)
+	case a.status == 0:
+		return noAnswer(err)
+	case errors.As(err, &api):
+		e.code, e.text = printable(api.ErrorCode()), printable(api.ErrorMessage())
+		if e.text == e.code || e.text == "UnknownError" {
+			e.text = ""
+		}
+	default: // the answer is not S3's: HTML of a proxy, a body that was cut
+		e.text = "not an answer of S3"
+	}
+	var known bool
+	if e.sentinel, e.passing, known = meaning(e.code); !known {
+		e.sentinel, e.passing = meaningOfStatus(e.status)
+	}
+	e.explain(a)
+	return e
+}
+
+// explain adds what a user can do about it.
+func (e *storeError) explain(a *attempt) {
+	switch {
+	case e.code == "InvalidObjectState":
+		e.text = "the object is archived: restore it first (aws s3api restore-object)"
+	case e.code == "NoSuchBucket":
+		e.text = "the bucket does not exist"
+	case e.code == "RequestTimeTooSkewed", e.sentinel == ErrPermission && skewed(a.skew):
+		e.text = strings.TrimSuffix("the clock here is "+a.skew.Abs().Round(time.Second).String()+" off the store's; "+e.text, "; ")
+	}
+}
+
+// skewed: the clocks differ by more than signatures allow for, nearly.
+func skewed(d time.Duration) bool { return d.Abs() > 4*time.Minute }
+
+// unsent is the failure of a request that was never made: there are no
+// credentials, or what is asked is no request.
+func unsent(err error) *storeError {
+	return &storeError{sentinel: ErrPermission, text: "no request could be signed: " + printable(err.Error())}
+}
+
+// noAnswer is the failure of a request that nobody answered.
+func noAnswer(err error) *storeError {
+	e := &storeError{sentinel: ErrUnavailable, text: printable(err.Error()), passing: true}
+	var cert *tls.CertificateVerificationError
+	var dns *net.DNSError
+	if errors.As(err, &cert) || errors.As(err, &dns) && dns.IsNotFound {
+		e.passing = false // it would be the same in a minute
+	}
+	return e
+}
+
+// maxErrorText is how much a store may say in an error, in bytes.
+const maxErrorText = 300
+
+// printable makes a text of the network fit for a terminal and a log line.
+func printable(s string) string {
+	if len(s) > maxErrorText {
+		s = s[:maxErrorText] + "…"
+	}
+	return strings.ToValidUTF8(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, s), "?")
+}

@@ -1,0 +1,220 @@
+package objectstore
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Limits of a connection.
+const (
+	dialTimeout     = 10 * time.Second
+	idleTimeout     = 20 * time.Second // S3 closes its end some seconds later
+	idleConnections = 256
+	connectionBytes = 32 << 10 // of each direction's buffer
+)
+
+// newTransport makes a transport that hands bytes on as they are stored (never
+// decompressed), over HTTP/1.1: one connection of S3 is slower than many.
+func newTransport(o S3Options, keepAlive bool) *http.Transport {
+	t := &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}).DialContext,
+		TLSClientConfig:        &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    dialTimeout,
+		ExpectContinueTimeout:  time.Second,
+		IdleConnTimeout:        idleTimeout,
+		MaxIdleConns:           2 * idleConnections,
+		MaxIdleConnsPerHost:    idleConnections,
+		MaxResponseHeaderBytes: 1 << 20,
+		DisableCompression:     true,
+		DisableKeepAlives:      !keepAlive,
+		ReadBufferSize:         connectionBytes,
+		WriteBufferSize:        connectionBytes,
+		Protocols:              new(http.Protocols),
+	}
+	t.Protocols.SetHTTP1(true)
+	return t
+}
+
+// Why an attempt was given up.
+var (
+	errSlow     = errors.New("no answer within the first-byte limit")
+	errDeadline = errors.New("no answer in time")
+	errStalled  = errors.New("the answer stalled")
+	errDone     = errors.New("done")
+)
+
+// attempt is one request of a call, from its signature to its headers, and for
+// a streamed body to its end. The sender finds it in the request's context.
+type attempt struct {
+	cancel    context.CancelCauseFunc
+	watch     *time.Timer   // gives it up
+	patience  time.Duration // bytes on the way extend watch by it; 0: nothing does
+	firstByte time.Duration // 0: no limit
+	fresh     bool          // on a new connection
+	streams   bool          // closing the answer's body ends it
+
+	start   time.Time // of the request; zero: none was made
+	elapsed time.Duration
+	status  int
+	id      string // the store's request id
+	region  string // of the bucket, where the answer tells it
+	skew    time.Duration
+	bytes   atomic.Int64 // sent
+}
+
+type attemptKey struct{}
+
+// progress notes that bytes came or went.
+func (a *attempt) progress() {
+	if a.patience > 0 {
+		a.watch.Reset(a.patience)
+	}
+}
+
+// end frees what the attempt holds. Bytes that did not come yet are not waited for.
+func (a *attempt) end() {
+	a.watch.Stop()
+	a.cancel(errDone)
+}
+
+// sender is the HTTP client of the SDK's clients. It follows no redirects: the
+// request would need another signature.
+type sender struct{ s3 *S3 }
+
+// Do sends a request as its attempt says.
+func (c *sender) Do(req *http.Request) (*http.Response, error) {
+	a, ok := req.Context().Value(attemptKey{}).(*attempt)
+	if !ok { // the SDK's own: a session of a directory bucket
+		return c.s3.shared.RoundTrip(req)
+	}
+	rt := c.s3.shared
+	if a.fresh {
+		rt = c.s3.fresh
+	}
+	if req.Body != nil && req.Body != http.NoBody {
+		req.Body = &sentBody{ReadCloser: req.Body, attempt: a}
+	}
+	a.start = time.Now()
+	limit := &time.Timer{}
+	if a.firstByte > 0 {
+		limit = time.AfterFunc(a.firstByte, func() { a.cancel(errSlow) })
+	}
+	resp, err := rt.RoundTrip(req)
+	inTime := a.firstByte == 0 || limit.Stop()
+	a.elapsed = time.Since(a.start)
+	if err != nil {
+		return nil, err
+	}
+	if !inTime {
+		return nil, errors.Join(errSlow, resp.Body.Close())
+	}
+	a.note(resp)
+	resp.Body = &receivedBody{ReadCloser: resp.Body, attempt: a}
+	return resp, nil
+}
+
+// note keeps what the headers tell of the request itself.
+func (a *attempt) note(resp *http.Response) {
+	a.progress()
+	a.status = resp.StatusCode
+	a.id = resp.Header.Get("x-amz-request-id")
+	a.region = resp.Header.Get("x-amz-bucket-region")
+	if t, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		a.skew = time.Until(t)
+	}
+}
+
+// sentBody counts what a request sends.
+type sentBody struct {
+	io.ReadCloser
+	attempt *attempt
+}
+
+func (b *sentBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.attempt.bytes.Add(int64(n))
+	b.attempt.progress()
+	return n, err
+}
+
+// receivedBody is an answer's body.
+type receivedBody struct {
+	io.ReadCloser
+	attempt *attempt
+}
+
+func (b *receivedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.attempt.progress()
+	return n, err
+}
+
+// Close ends a streaming attempt first: net/http then drops the connection of a
+// half-read body, and drains nothing.
+func (b *receivedBody) Close() error {
+	if b.attempt.streams {
+		b.attempt.end()
+	}
+	return b.ReadCloser.Close()
+}
+
+// Bounds of the first-byte limit.
+const (
+	firstByteMin    = 300 * time.Millisecond
+	firstByteMax    = 5 * time.Second
+	firstByteFactor = 4
+	latencySamples  = 32
+)
+
+// latencies are how long the answers of late took, by operation; the zero value
+// is ready. An answer that takes several times the slow ones of late is rather
+// lost than late.
+type latencies struct {
+	mu    sync.Mutex
+	rings map[string]*latencyRing
+}
+
+type latencyRing struct {
+	samples [latencySamples]time.Duration
+	n       int
+}
+
+// add notes an answer.
+func (l *latencies) add(op string, d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.rings == nil {
+		l.rings = map[string]*latencyRing{}
+	}
+	r := l.rings[op]
+	if r == nil {
+		r = &latencyRing{}
+		l.rings[op] = r
+	}
+	r.samples[r.n%latencySamples] = d
+	r.n++
+}
+
+// limit is how long the first byte of an operation is waited for. The slowest
+// answer in 32 does not count: it may have been a lost one.
+func (l *latencies) limit(op string) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.rings[op]
+	if r == nil || r.n < 4 {
+		return firstByteMax
+	}
+	sorted := r.samples
+	known := sorted[:min(r.n, latencySamples)]
+	slices.Sort(known)
+	return min(max(firstByteFactor*known[len(known)-2], firstByteMin), firstByteMax)
+}

@@ -1,0 +1,301 @@
+package objectstore
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"log/slog"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// call is one call of S3's, which may take several requests.
+type call struct {
+	op  string // as S3Request.Operation
+	loc Location
+	// quick: a first-byte limit holds. For requests that may be asked twice at once.
+	quick bool
+	// streams: the body of the answer outlives the call. Closing it frees all.
+	streams bool
+	// moves: bytes that come or go extend the time. Without it Timeout bounds the
+	// call as a whole; with it, the wait for the next byte, and all retries.
+	moves bool
+	// until ends the call earlier than Timeout would; zero: no.
+	until time.Time
+}
+
+// do makes the request that send makes, until it succeeds or fails for good. send
+// is called once for each request, one after another, and returns the SDK's
+// error as it is (or a badAnswer). The error of do has operation, location and
+// sentinel; that of a ctx that is done is ctx's.
+func do[T any](ctx context.Context, s *S3, c call, send func(context.Context, access) (T, error)) (T, error) {
+	var zero T
+	r := newRetrier(s, c)
+	for {
+		if err := ctx.Err(); err != nil {
+			return zero, failS3(c.op, c.loc, err)
+		}
+		acc, err := s.access(c.loc.Bucket)
+		if err != nil {
+			return zero, failS3(c.op, c.loc, err)
+		}
+		actx, a := r.begin(ctx)
+		out, err := send(actx, acc)
+		if err == nil {
+			s.observe(c, a, r.attempts, nil)
+			a.settle()
+			return out, nil
+		}
+		e := a.failure(actx, err)
+		a.end()
+		if err = ctx.Err(); err != nil {
+			err = failS3(c.op, c.loc, err)
+			s.observe(c, a, r.attempts, err)
+			return zero, err
+		}
+		err = failS3(c.op, c.loc, e)
+		s.observe(c, a, r.attempts, err)
+		wait, again := r.next(ctx, acc, a, e)
+		if !again {
+			return zero, err
+		}
+		s.log.DebugContext(ctx, "store asked again", slog.String("operation", c.op), slog.Any("err", err),
+			slog.Duration("wait", wait))
+		if err := pause(ctx, wait); err != nil {
+			return zero, failS3(c.op, c.loc, err)
+		}
+	}
+}
+
+// pause waits, or returns ctx's error.
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// observe tells of a request, if one was made.
+func (s *S3) observe(c call, a *attempt, attempts int, err error) {
+	if a.start.IsZero() {
+		return
+	}
+	if a.status != 0 && a.status < 500 {
+		s.latency.add(c.op, a.elapsed)
+	}
+	if s.o.Observe == nil {
+		return
+	}
+	s.o.Observe(S3Request{
+		Operation: c.op, Retry: attempts > 1, Status: a.status, Err: err,
+		Elapsed: a.elapsed, Bytes: a.bytes.Load(), ID: a.id,
+	})
+}
+
+// retrier decides what becomes of one call's failures.
+type retrier struct {
+	s        *S3
+	c        call
+	deadline time.Time // zero: not before the first failure
+	attempts int
+	pauses   int
+	spent    []remedy
+	fresh    bool
+}
+
+// remedy is what is done about a failure at once, without a pause.
+type remedy int
+
+const (
+	remedySlow remedy = iota
+	remedyRegion
+	remedyCredentials
+	remedyClock
+)
+
+func newRetrier(s *S3, c call) *retrier {
+	r := &retrier{s: s, c: c}
+	if !c.moves {
+		r.deadline = time.Now().Add(s.o.Timeout)
+	}
+	if !c.until.IsZero() && (r.deadline.IsZero() || c.until.Before(r.deadline)) {
+		r.deadline = c.until
+	}
+	return r
+}
+
+// begin starts an attempt. Its context ends with the attempt.
+func (r *retrier) begin(parent context.Context) (context.Context, *attempt) {
+	r.attempts++
+	a := &attempt{fresh: r.fresh, streams: r.c.streams}
+	r.fresh = false
+	ctx, cancel := context.WithCancelCause(context.WithValue(parent, attemptKey{}, a))
+	a.cancel = cancel
+	left := r.s.o.Timeout
+	if r.c.moves {
+		a.patience = left
+	} else {
+		left = time.Until(r.deadline)
+	}
+	a.watch = time.AfterFunc(left, func() { cancel(errDeadline) })
+	if r.c.quick && !slices.Contains(r.spent, remedySlow) {
+		a.firstByte = min(r.s.latency.limit(r.c.op), max(left/2, 1)) // so that there is a second one
+	}
+	return ctx, a
+}
+
+// settle ends an attempt that succeeded, or leaves it to its body.
+func (a *attempt) settle() {
+	a.watch.Stop()
+	if !a.streams {
+		a.cancel(errDone)
+	}
+}
+
+// once spends a remedy; false if it was spent.
+func (r *retrier) once(m remedy) bool {
+	if slices.Contains(r.spent, m) {
+		return false
+	}
+	r.spent = append(r.spent, m)
+	return true
+}
+
+// next tells whether a failed attempt is followed by another, and after what time.
+func (r *retrier) next(ctx context.Context, acc access, a *attempt, e *storeError) (time.Duration, bool) {
+	if r.deadline.IsZero() {
+		r.deadline = time.Now().Add(r.s.o.Timeout)
+	}
+	if r.cured(ctx, acc, a, e) {
+		return 0, time.Now().Before(r.deadline)
+	}
+	if !e.passing {
+		return 0, false
+	}
+	wait := backoff(r.pauses) + r.s.budget.take()
+	r.pauses++
+	return wait, time.Now().Add(wait).Before(r.deadline)
+}
+
+// cured applies what helps against a failure, once each.
+func (r *retrier) cured(ctx context.Context, acc access, a *attempt, e *storeError) bool {
+	switch {
+	case a.gaveUp():
+		if r.once(remedySlow) {
+			r.fresh = true
+			return true
+		}
+	case elsewhere(e):
+		return r.once(remedyRegion) && r.s.relocate(ctx, r.c, acc, a)
+	case staleCredentials(e):
+		acc.account.invalidate()
+		return r.once(remedyCredentials)
+	case e.sentinel == ErrPermission && (e.code == "RequestTimeTooSkewed" || skewed(a.skew)):
+		// The SDK has taken the skew from the answer, and signs the next with it.
+		return r.once(remedyClock)
+	}
+	return false
+}
+
+// gaveUp: the first-byte limit ended the attempt.
+func (a *attempt) gaveUp() bool { return a.firstByte > 0 && a.status == 0 && a.elapsed >= a.firstByte }
+
+// staleCredentials: new ones may help. The answer to a HEAD has no code.
+func staleCredentials(e *storeError) bool {
+	switch e.code {
+	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired":
+		return true
+	case "", "BadRequest", "UnknownError":
+		return e.status == http.StatusBadRequest
+	}
+	return false
+}
+
+// elsewhere: the bucket may be in another region.
+func elsewhere(e *storeError) bool {
+	switch e.status {
+	case http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return true
+	case http.StatusBadRequest:
+		return e.code == "AuthorizationHeaderMalformed" || e.code == "IllegalLocationConstraintException"
+	}
+	return false
+}
+
+// relocate learns a bucket's region from an answer that says it is elsewhere, or
+// by asking for it.
+func (s *S3) relocate(ctx context.Context, c call, acc access, a *attempt) bool {
+	if a.region == "" && c.op != opRegion && !s.o.FixedRegion {
+		a.region = s.bucketRegion(ctx, c.loc)
+	}
+	return s.learnRegion(c.loc.Bucket, a.region, acc.region)
+}
+
+// opRegion is the operation of the request for a bucket's region.
+const opRegion = "stat"
+
+// bucketRegion asks for the region of a bucket; "": not known. Any answer tells
+// it, a refusal too.
+func (s *S3) bucketRegion(ctx context.Context, loc Location) string {
+	c := call{op: opRegion, loc: Location{Bucket: loc.Bucket}, quick: true}
+	out, err := do(ctx, s, c, func(ctx context.Context, acc access) (*s3.HeadBucketOutput, error) {
+		return acc.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: acc.bucket, ExpectedBucketOwner: s.owner()})
+	})
+	if err != nil || out.BucketRegion == nil {
+		return ""
+	}
+	return *out.BucketRegion
+}
+
+// Pauses between retries.
+const (
+	backoffFirst = 100 * time.Millisecond
+	backoffMax   = 10 * time.Second
+)
+
+// backoff is the pause after n others: twice the last, half of it by chance.
+func backoff(n int) time.Duration {
+	d := min(backoffFirst<<min(n, 16), backoffMax)
+	return d/2 + rand.N(d/2+1)
+}
+
+// Rate of retries, over all calls.
+const (
+	budgetSize = 100
+	budgetRate = 20 // a second
+)
+
+// budget holds retries back when there are many: a store that is overloaded is
+// not asked more by being slow.
+type budget struct {
+	mu     sync.Mutex
+	tokens float64
+	at     time.Time
+}
+
+func newBudget() *budget { return &budget{tokens: budgetSize, at: time.Now()} }
+
+// take takes a token, and tells when it may be used.
+func (b *budget) take() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	b.tokens = min(b.tokens+now.Sub(b.at).Seconds()*budgetRate, budgetSize) - 1
+	b.at = now
+	if b.tokens >= 0 {
+		return 0
+	}
+	return time.Duration(-b.tokens / budgetRate * float64(time.Second))
+}
