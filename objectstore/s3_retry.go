@@ -2,14 +2,12 @@ package objectstore
 
 import (
 	"context"
-	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
-
-	"log/slog"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
