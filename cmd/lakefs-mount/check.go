@@ -36,7 +36,8 @@ func (p *program) checkCommand() *cobra.Command {
 		Short: "Show what works here and what does not, and why",
 		Args:  arguments(0, 1),
 	}
-	settings.AddFlags(cmd.Flags(), "allow-location", "allow-other", "state-dir", "manifest-max-bytes", "manifest-max-columns", "manifest-max-keys")
+	settings.AddFlags(cmd.Flags(), append(settings.S3Names(), "config", "io-timeout", "read-only",
+		"allow-location", "allow-other", "state-dir", "manifest-max-bytes", "manifest-max-columns", "manifest-max-keys")...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		resolved, err := settings.Resolve(settings.FromFlags(cmd.Flags()), p.environ)
 		if err != nil {
@@ -129,20 +130,21 @@ func checkKernel() finding {
 }
 
 func (p *program) checkSource(ctx context.Context, r *request, source string, report func(finding)) {
-	var err error
-	if r.source, err = sourceFolder(source); err != nil {
+	if err := p.setSource(ctx, r, source); err != nil {
 		report(fromError("source", "", err))
 		return
 	}
-	report(finding{what: "source", detail: r.source})
-	store, roots, err := folders(r)
+	report(finding{what: "source", detail: r.source.String()})
+	log := newLogger(p.stderr, settings.Values{LogLevel: 12}) // the findings tell
+	store, roots, err := openStore(r, log, nil)
 	report(fromError("allowed locations", strings.Join(roots, ", "), err))
 	if err != nil {
 		return
 	}
 	defer store.Close() //nolint:errcheck // nothing was written
-	report(checkAttributes(r.source))
-	log := newLogger(p.stderr, settings.Values{LogLevel: 12}) // the findings tell
+	if !r.source.onS3() {
+		report(checkAttributes(r.source.folder))
+	}
 	view := newView(r, store, roots, log)
 	defer view.Close() //nolint:errcheck // nothing was written
 	good, err := checkCatalog(ctx, view, report)
@@ -248,7 +250,7 @@ func tableRemedy(t *table.Table, path string) string {
 // checkState opens a staging directory beside those of mounts.
 func (p *program) checkState(r *request) finding {
 	const what = "state directory"
-	dir, err := p.stateDir(r.settings.StateDir, r.source, r.mountpoint)
+	dir, err := p.stateDir(r)
 	if err == nil {
 		err = stateApart(r, dir)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/lakefs-mount/lakefs-mount/internal/settings"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
 // call runs the program in this process, for what mounts nothing.
@@ -114,17 +115,27 @@ func TestVersionAsJSON(t *testing.T) {
 
 func TestStateDirBySourceAndMountPoint(t *testing.T) {
 	p := &program{environ: []string{"HOME=/home/u"}}
-	a, errA := p.stateDir("", "/w", "/m")
-	b, errB := p.stateDir("", "/w", "/m2")
-	if errA != nil || errB != nil || a == b || filepath.Dir(a) != "/home/u/.local/state/lakefs-mount" {
-		t.Errorf("state directories are %q and %q (%v, %v)", a, b, errA, errB)
+	seen := map[string]string{}
+	for name, r := range map[string]*request{
+		"folder":       {source: source{folder: "/w"}, mountpoint: "/m"},
+		"mount point":  {source: source{folder: "/w"}, mountpoint: "/m2"},
+		"bucket":       {source: source{root: objectstore.Location{Bucket: "lake", Key: "wh/"}}, mountpoint: "/m"},
+		"prefix":       {source: source{root: objectstore.Location{Bucket: "lake"}}, mountpoint: "/m"},
+		"another host": {source: source{root: objectstore.Location{Bucket: "lake", Key: "wh/"}}, mountpoint: "/m", endpoint: "http://h"},
+	} {
+		dir, err := p.stateDir(r)
+		if other, twice := seen[dir]; err != nil || twice || filepath.Dir(dir) != "/home/u/.local/state/lakefs-mount" {
+			t.Errorf("%s: state directory is %q (%v), that of %q", name, dir, err, other)
+		}
+		seen[dir] = name
 	}
+	r := &request{source: source{folder: "/w"}, mountpoint: "/m"}
 	p.environ = []string{"HOME=/home/u", "XDG_STATE_HOME=/state"}
-	if a, err := p.stateDir("", "/w", "/m"); err != nil || filepath.Dir(a) != "/state/lakefs-mount" {
+	if a, err := p.stateDir(r); err != nil || filepath.Dir(a) != "/state/lakefs-mount" {
 		t.Errorf("state directory is %q (%v), want one in /state/lakefs-mount", a, err)
 	}
 	p.environ = []string{"HOME=/home/u", "XDG_STATE_HOME=state"}
-	if a, err := p.stateDir("", "/w", "/m"); err != nil || filepath.Dir(a) != "/home/u/.local/state/lakefs-mount" {
+	if a, err := p.stateDir(r); err != nil || filepath.Dir(a) != "/home/u/.local/state/lakefs-mount" {
 		t.Errorf("state directory is %q (%v): a relative XDG_STATE_HOME is to be ignored", a, err)
 	}
 }

@@ -19,6 +19,7 @@ type folderStore interface {
 	objectstore.Adopter
 	objectstore.Renamer
 	objectstore.Directories
+	io.Closer
 }
 
 // countedStore counts and times the requests to a folder.

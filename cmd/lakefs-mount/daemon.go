@@ -50,7 +50,7 @@ func (p *program) startDaemon(ctx context.Context, r *request, ready *os.File) (
 	if err != nil {
 		return nil, err
 	}
-	args := slices.Concat([]string{"mount", "--" + readyFlag + "=3"}, r.settings.Flags(), []string{"--", r.source, r.mountpoint})
+	args := slices.Concat([]string{"mount", "--" + readyFlag + "=3"}, r.settings.Flags(), []string{"--", r.source.String(), r.mountpoint})
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, args...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Env = p.environ

@@ -68,7 +68,7 @@ func (p *program) demo(ctx context.Context, dir string) error {
 	}
 	if !found || !e.ours() || !answers(ctx, lake) {
 		given := settings.Given{"daemon": {"true"}, "state-dir": {filepath.Join(dir, "state")}}
-		r, err := p.newRequest(filepath.Join(dir, "warehouse"), lake, given)
+		r, err := p.newRequest(ctx, filepath.Join(dir, "warehouse"), lake, given)
 		if err != nil {
 			return err
 		}

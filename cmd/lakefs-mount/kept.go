@@ -5,20 +5,19 @@ import (
 	"errors"
 
 	"github.com/lakefs-mount/lakefs-mount/commit"
-	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/staging"
 )
 
 // keptWrites are those in the state directory of a mount that ended.
 type keptWrites struct {
-	store     *objectstore.Folder
+	store     closingStore
 	area      *staging.Area
 	committer *commit.Committer
 }
 
 // keptWrites opens the state directory of the mount that r describes.
 func (p *program) keptWrites(r *request) (*keptWrites, error) {
-	dir, err := p.stateDir(r.settings.StateDir, r.source, r.mountpoint)
+	dir, err := p.stateDir(r)
 	if err != nil {
 		return nil, err
 	}
@@ -26,16 +25,18 @@ func (p *program) keptWrites(r *request) (*keptWrites, error) {
 	if err = stateApart(r, dir); err != nil {
 		return nil, err
 	}
-	store, _, err := folders(r)
+	log := newLogger(p.stderr, r.settings.Values)
+	store, _, err := openStore(r, log, nil)
 	if err != nil {
 		return nil, err
 	}
-	log := newLogger(p.stderr, r.settings.Values)
 	area, err := staging.Open(stagingDir(r), staging.Options{Log: log, Store: store, AllowFull: true})
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	committer := commit.New(commit.Options{Store: store, Area: area, Log: log, CheckFormat: r.settings.CheckFormat})
+	committer := commit.New(commit.Options{
+		Store: store, Area: area, Log: log, CheckFormat: r.settings.CheckFormat, Retry: commitRetry(r),
+	})
 	return &keptWrites{store: store, area: area, committer: committer}, nil
 }
 

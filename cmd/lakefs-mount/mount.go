@@ -12,8 +12,9 @@ import (
 
 const mountLong = `Mounts the catalog SOURCE at the directory MOUNTPOINT.
 
-SOURCE is a local folder that is a root of JSON manifests:
-<SOURCE>/<database>/<table>/_sqe/table.json.
+SOURCE is a root of JSON manifests, <SOURCE>/<database>/<table>/_sqe/table.json: a
+local folder, or s3://BUCKET/PREFIX/ on AWS or, with --endpoint-url, on a store that
+speaks S3. Credentials come from where the AWS CLI takes them.
 
 It stays in the foreground until the mount ends: by "lakefs-mount unmount", by
 SIGINT or SIGTERM (what is being published is finished first, with a limit; a
@@ -21,13 +22,17 @@ second signal, a second later or more, ends it at once), or by umount. SIGHUP dr
 SIGUSR1 writes the mount's state to the log. With --daemon it returns when the
 mount is ready.
 
-Each flag can be given in the environment: --read-only as LAKEFS_MOUNT_READ_ONLY=true.`
+Each flag can be given in the environment, --read-only as LAKEFS_MOUNT_READ_ONLY=true,
+and in a settings file (--config), as read-only: true.`
 
 // request is a mount that was asked for.
 type request struct {
-	source, mountpoint string // absolute
-	settings           settings.Resolved
-	ready              *os.File // of a daemon: where to tell that it is ready; nil: in the foreground
+	source     source
+	mountpoint string // absolute
+	settings   settings.Resolved
+	aws        *awsConfigs // of a source in S3
+	endpoint   string      // of a source in S3: the store's base URL; "": AWS
+	ready      *os.File    // of a daemon: where to tell that it is ready; nil: in the foreground
 }
 
 func (p *program) mountCommand() *cobra.Command {
@@ -42,7 +47,7 @@ func (p *program) mountCommand() *cobra.Command {
 	cmd.Flags().IntVar(&readyFD, readyFlag, 0, "")
 	_ = cmd.Flags().MarkHidden(readyFlag) // it exists
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		r, err := p.newRequest(args[0], args[1], settings.FromFlags(cmd.Flags()))
+		r, err := p.newRequest(cmd.Context(), args[0], args[1], settings.FromFlags(cmd.Flags()))
 		if err != nil {
 			return err
 		}
@@ -55,19 +60,35 @@ func (p *program) mountCommand() *cobra.Command {
 }
 
 // newRequest checks what can be checked without touching anything.
-func (p *program) newRequest(source, mountpoint string, given settings.Given) (*request, error) {
+func (p *program) newRequest(ctx context.Context, source, mountpoint string, given settings.Given) (*request, error) {
 	resolved, err := settings.Resolve(given, p.environ)
 	if err != nil {
 		return nil, usageError{err}
 	}
 	r := &request{settings: resolved}
-	if r.source, err = sourceFolder(source); err != nil {
+	if err = p.setSource(ctx, r, source); err != nil {
 		return nil, err
 	}
 	if r.mountpoint, err = mountPoint(mountpoint); err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// setSource parses SOURCE, and of one in S3 reads the AWS configuration; it asks no
+// store anything.
+func (p *program) setSource(ctx context.Context, r *request, text string) error {
+	var err error
+	if r.source, err = parseSource(text); err != nil {
+		return err
+	}
+	if r.source.onS3() {
+		return p.loadAWS(ctx, r)
+	}
+	if names := r.settings.S3Settings(settings.FromFlag); len(names) > 0 {
+		return usagef("--%s: SOURCE is a local folder, %s, and this is for a lake in S3 (s3://BUCKET/PREFIX/); leave it out", strings.Join(names, ", --"), r.source)
+	}
+	return nil
 }
 
 // mount serves the request here, or in a daemon of its own.
@@ -131,7 +152,7 @@ func (p *program) mountStyle(ctx context.Context, style *styleFlags, source, mou
 	}
 	// mount -t fuse.lakefs-mount may hand the source over as "lakefs-mount#SOURCE".
 	source = strings.TrimPrefix(source, "lakefs-mount#")
-	r, err := p.newRequest(source, mountpoint, given)
+	r, err := p.newRequest(ctx, source, mountpoint, given)
 	if err != nil || style.fake {
 		return err
 	}

@@ -72,7 +72,7 @@ func (p *program) recoverCommand() *cobra.Command {
 	f.StringSliceVar(&o.abort, "abort", nil, "drop these `IDs` and their bytes, or all")
 	f.StringVar(&o.save, "save", "", "copy all of them into this `DIR`; they stay staged")
 	f.BoolVar(&o.json, "json", false, "list as JSON")
-	settings.AddFlags(f, "state-dir", "allow-location", "check-format")
+	settings.AddFlags(f, append(settings.S3Names(), "config", "io-timeout", "state-dir", "allow-location", "check-format")...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := oneOf(f, "publish", "abort", "save"); err != nil {
 			return err
@@ -122,11 +122,11 @@ func (p *program) openStaged(ctx context.Context, args []string, given settings.
 	if err != nil {
 		return nil, usageError{err}
 	}
-	source, err := sourceFolder(args[0])
-	if err != nil {
+	r := &request{mountpoint: mountpoint, settings: resolved}
+	if err := p.setSource(ctx, r, args[0]); err != nil {
 		return nil, err
 	}
-	return p.keptWrites(&request{source: source, mountpoint: mountpoint, settings: resolved}) //nolint:contextcheck // opening a staging directory waits for nothing
+	return p.keptWrites(r) //nolint:contextcheck // opening a staging directory waits for nothing
 }
 
 func (p *program) recover(ctx context.Context, writes stagedWrites, o recoverOptions) error {

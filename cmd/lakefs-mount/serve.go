@@ -70,12 +70,15 @@ func (p *program) serve(ctx context.Context, r *request) error {
 
 // prepare checks what a mount needs, and detaches a dead one.
 func (p *program) prepare(ctx context.Context, r *request) error {
-	dir, err := p.stateDir(r.settings.StateDir, r.source, r.mountpoint)
+	dir, err := p.stateDir(r)
 	if err != nil {
 		return err
 	}
 	r.settings.StateDir = dir
-	for what, path := range map[string]string{"SOURCE": r.source, "the state directory": dir} {
+	for what, path := range map[string]string{"SOURCE": r.source.folder, "the state directory": dir} {
+		if path == "" {
+			continue
+		}
 		if within(r.mountpoint, path) || within(path, r.mountpoint) {
 			return fmt.Errorf("mount point %q: it and %s (%s) lie one in the other; mount somewhere else", r.mountpoint, what, path)
 		}
@@ -132,16 +135,16 @@ func expireEvery(keep time.Duration) time.Duration {
 func (s *served) becomeReady(ctx context.Context, sink *logSink) error {
 	if s.r.ready != nil && !s.r.settings.NoWait {
 		if _, err := s.view.Lookup(ctx, ""); err != nil {
-			return fmt.Errorf("source %q: no answer from the catalog: %w", s.r.source, err)
+			return fmt.Errorf("source %q: no answer from the catalog: %w", s.r.source.String(), err)
 		}
 		for _, err := range s.view.ReadDir(ctx, "") {
 			if err != nil {
-				return fmt.Errorf("source %q: %w; or mount with --no-wait", s.r.source, err)
+				return fmt.Errorf("source %q: %w; or mount with --no-wait", s.r.source.String(), err)
 			}
 			break
 		}
 	}
-	s.p.errorf("mounted %q on %q\n", s.r.source, s.r.mountpoint)
+	s.p.errorf("mounted %q on %q\n", s.r.source.String(), s.r.mountpoint)
 	if err := notify(s.p.getenv("NOTIFY_SOCKET"), "READY=1"); err != nil {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "systemd was not told", slog.Any("error", err))
 	}
@@ -167,7 +170,8 @@ func (s *served) await(ctx context.Context, signals <-chan os.Signal) error {
 		case sig := <-signals:
 			switch sig {
 			case syscall.SIGHUP:
-				s.log.LogAttrs(ctx, slog.LevelInfo, "dropping cached metadata")
+				s.log.LogAttrs(ctx, slog.LevelInfo, "dropping cached metadata, reading credentials anew")
+				s.r.aws.refresh()
 				s.fs.Refresh("")
 			case syscall.SIGUSR1:
 				s.logState(ctx)
@@ -274,6 +278,6 @@ func (s *served) logProblems(ctx context.Context) {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "part of the catalog cannot be read", slog.String("table", f.table), slog.String("reason", f.problem), slog.String("remedy", f.remedy))
 	})
 	if err != nil && ctx.Err() == nil {
-		s.log.LogAttrs(ctx, slog.LevelError, "the catalog cannot be read", slog.String("source", s.r.source), slog.Any("error", err))
+		s.log.LogAttrs(ctx, slog.LevelError, "the catalog cannot be read", slog.String("source", s.r.source.String()), slog.Any("error", err))
 	}
 }

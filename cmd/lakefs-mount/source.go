@@ -9,18 +9,86 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
+
+// maxKey is the longest key of an object in S3, in bytes.
+const maxKey = 1024
+
+// source is a SOURCE: a local folder, or a prefix of a bucket.
+type source struct {
+	folder string               // absolute, symbolic links resolved; "": a bucket's
+	root   objectstore.Location // of a bucket; Key "" or ending in "/"
+}
+
+// String is the source as the mount table shows it: a path, or s3://BUCKET/PREFIX/.
+func (s source) String() string {
+	if !s.onS3() {
+		return s.folder
+	}
+	return "s3://" + s.root.Bucket + "/" + s.root.Key
+}
+
+// onS3 tells whether it lies in a bucket.
+func (s source) onS3() bool { return s.root.Bucket != "" }
+
+// location is where the catalog's root lies in its store.
+func (s source) location() objectstore.Location {
+	if !s.onS3() {
+		return objectstore.Location{Bucket: s.folder}
+	}
+	return s.root
+}
+
+// parseSource takes SOURCE: s3://BUCKET/PREFIX, or a folder that is there.
+func parseSource(text string) (source, error) {
+	scheme, rest, found := strings.Cut(text, ":")
+	switch {
+	case found && slices.Contains([]string{"s3", "s3a"}, strings.ToLower(scheme)) && strings.HasPrefix(rest, "//"):
+		root, err := bucketLocation(strings.TrimPrefix(rest, "//"))
+		if err != nil {
+			return source{}, fmt.Errorf("source %q: %w", text, err)
+		}
+		return source{root: root}, nil
+	case found && !strings.Contains(scheme, "/") && !exists(text):
+		return source{}, fmt.Errorf("source %q: catalogs of kind %q are not served by this version; name s3://BUCKET/PREFIX/ or a local folder", text, scheme)
+	}
+	folder, err := sourceFolder(text)
+	return source{folder: folder}, err
+}
+
+// bucketLocation takes BUCKET/PREFIX, the last "/" added where it is missing.
+func bucketLocation(text string) (objectstore.Location, error) {
+	bucket, key, _ := strings.Cut(text, "/")
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r)
+	}
+	if len(bucket) < 3 || len(bucket) > 255 || strings.ContainsFunc(bucket, func(r rune) bool { return !plain(r) }) {
+		return objectstore.Location{}, fmt.Errorf("%q is no name of a bucket; want s3://BUCKET/PREFIX/", bucket)
+	}
+	if key != "" && !strings.HasSuffix(key, "/") {
+		key += "/"
+	}
+	for part := range strings.SplitSeq(strings.TrimSuffix(key, "/"), "/") {
+		if key != "" && (part == "" || part == "." || part == ".." || len(part) > 255 || strings.Contains(part, "\x00")) {
+			return objectstore.Location{}, fmt.Errorf("the prefix has a part %.300q, which no path can have; name another prefix", part)
+		}
+	}
+	if len(key) > maxKey/2 {
+		return objectstore.Location{}, fmt.Errorf("the prefix has %d bytes, and a whole key at most %d; name a shorter prefix", len(key), maxKey)
+	}
+	return objectstore.Location{Bucket: bucket, Key: key}, nil
+}
 
 // sourceFolder checks that SOURCE is a folder and makes it absolute, symbolic
 // links resolved: what it names at the start is what is served.
 func sourceFolder(source string) (string, error) {
-	if scheme, _, found := strings.Cut(source, ":"); found && !strings.Contains(scheme, "/") && !exists(source) {
-		return "", fmt.Errorf("source %q: catalogs of kind %q are not served by this version; name a local folder", source, scheme)
-	}
 	path, err := absolute("source", source)
 	if err != nil {
 		return "", err
@@ -89,10 +157,11 @@ func within(path, dir string) bool {
 }
 
 // stateDir is where a mount keeps what must survive it, by default below the
-// user's state directory, by source and mount point.
-func (p *program) stateDir(chosen, source, mountpoint string) (string, error) {
-	if chosen != "" {
-		return absolute("--state-dir", chosen)
+// user's state directory, by source and mount point. Of a bucket the store counts
+// too: what was written to the one is never published to another.
+func (p *program) stateDir(r *request) (string, error) {
+	if r.settings.StateDir != "" {
+		return absolute("--state-dir", r.settings.StateDir)
 	}
 	base := p.getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) { // the XDG specification: a relative one is ignored
@@ -107,14 +176,21 @@ func (p *program) stateDir(chosen, source, mountpoint string) (string, error) {
 		}
 		base = filepath.Join(home, ".local", "state")
 	}
-	sum := sha256.Sum256([]byte(source + "\x00" + mountpoint))
+	identity := r.source.String() + "\x00" + r.mountpoint
+	if r.source.onS3() {
+		identity += "\x00" + r.endpoint
+	}
+	sum := sha256.Sum256([]byte(identity))
 	return filepath.Join(base, "lakefs-mount", hex.EncodeToString(sum[:8])), nil
 }
 
 // stateApart refuses a state directory that lies in a folder which is served, or
 // that holds one: bytes that are not published would lie among the data.
 func stateApart(r *request, dir string) error {
-	extra, err := allowed(r.settings.AllowLocation)
+	if r.source.onS3() {
+		return nil
+	}
+	extra, err := allowed(r)
 	if err != nil {
 		return err
 	}
@@ -125,7 +201,7 @@ func stateApart(r *request, dir string) error {
 		}
 		return fmt.Errorf("state directory %q: it and %s (%q) lie one in the other, and what is not published would lie among the data; choose another with --state-dir", dir, what, folder)
 	}
-	if err := check("SOURCE", r.source); err != nil {
+	if err := check("SOURCE", r.source.folder); err != nil {
 		return err
 	}
 	for _, folder := range extra {
@@ -150,14 +226,27 @@ func realPath(path string) string {
 	}
 }
 
-// allowed are the directories of --allow-location, which must exist.
-func allowed(locations []string) ([]string, error) {
+// allowed are the locations of --allow-location: directories, which must exist, for
+// a local folder; s3://BUCKET/PREFIX/ for a bucket.
+func allowed(r *request) ([]string, error) {
 	var out []string
-	for _, l := range locations {
-		if strings.Contains(l, "{user}") {
-			l = strings.ReplaceAll(l, "{user}", userName())
+	for _, l := range r.settings.AllowLocation {
+		rest, remote := strings.CutPrefix(l, "s3://")
+		switch {
+		case remote && !r.source.onS3():
+			return nil, fmt.Errorf("--allow-location %q: SOURCE is a local folder, and its tables lie in local directories; name a directory, or leave the flag out", l)
+		case !remote && r.source.onS3():
+			return nil, fmt.Errorf("--allow-location %q: SOURCE is in S3, and its tables never lie in this host's directories; name s3://BUCKET/PREFIX/, or leave the flag out", l)
 		}
-		dir, err := existingFolder("--allow-location", l, "make it, or leave the flag out")
+		if remote {
+			loc, err := bucketLocation(strings.ReplaceAll(rest, "{user}", userName()))
+			if err != nil {
+				return nil, fmt.Errorf("--allow-location %q: %w", l, err)
+			}
+			out = append(out, source{root: loc}.String())
+			continue
+		}
+		dir, err := existingFolder("--allow-location", strings.ReplaceAll(l, "{user}", userName()), "make it, or leave the flag out")
 		if err != nil {
 			return nil, err
 		}

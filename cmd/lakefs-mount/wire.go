@@ -48,28 +48,18 @@ type lake struct {
 	closers []func() error // in order of opening
 }
 
-// folders opens SOURCE and the allowed directories as one store.
-func folders(r *request) (*objectstore.Folder, []string, error) {
-	extra, err := allowed(r.settings.AllowLocation)
-	if err != nil {
-		return nil, nil, err
-	}
-	roots := append([]string{r.source}, extra...)
-	store, err := objectstore.NewFolder(roots...)
-	if err != nil {
-		return nil, nil, fmt.Errorf("source %q: %w", r.source, err)
-	}
-	return store, roots, nil
-}
-
 // newView makes the tree of the source's manifests.
 func newView(r *request, store objectstore.Store, roots []string, log *slog.Logger) *catalogview.View {
 	v := r.settings
 	o := catalogview.Options{
 		Log: log, TTL: orOff(v.MetadataTTL), NegativeTTL: orOff(v.NegativeTTL), Roots: roots,
-		Limits: table.Limits{MaxBytes: v.ManifestMaxBytes, MaxColumns: v.ManifestMaxColumns, MaxKeys: v.ManifestMaxKeys},
+		Limits:      table.Limits{MaxBytes: v.ManifestMaxBytes, MaxColumns: v.ManifestMaxColumns, MaxKeys: v.ManifestMaxKeys},
+		LoadTimeout: v.IOTimeout, Secrets: secretNames(r),
 	}
-	source := catalogview.NewManifests(store, objectstore.Location{Bucket: r.source}, o)
+	if r.source.onS3() {
+		o.MaxKey = maxKey
+	}
+	source := catalogview.NewManifests(store, r.source.location(), o)
 	return catalogview.NewView(source, store, o)
 }
 
@@ -87,7 +77,7 @@ func (p *program) newLake(ctx context.Context, r *request, log *slog.Logger) (*l
 	l := &lake{log: log, metrics: lakemetrics.NewSet()}
 	err := l.open(ctx, r)
 	if err == nil {
-		_, err = l.committer.Recover(ctx)
+		err = l.settle(ctx, r)
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -97,12 +87,25 @@ func (p *program) newLake(ctx context.Context, r *request, log *slog.Logger) (*l
 	return l, nil
 }
 
+// settle finishes what an earlier mount was publishing. A store that does not
+// answer keeps no mount from starting: what is left stays staged.
+func (l *lake) settle(ctx context.Context, r *request) error {
+	bounded, cancel := context.WithTimeout(ctx, r.settings.IOTimeout)
+	defer cancel()
+	_, err := l.committer.Recover(bounded)
+	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
+		l.log.LogAttrs(ctx, slog.LevelError, "not all publishes of an earlier mount are finished: see lakefs-mount recover", slog.Any("error", err))
+		return nil
+	}
+	return err
+}
+
 func (l *lake) open(ctx context.Context, r *request) error {
-	store, roots, err := folders(r)
+	store, roots, err := openStore(r, l.log, l.metrics)
 	if err != nil {
 		return err
 	}
-	l.store = &countedStore{folderStore: store, metrics: l.metrics}
+	l.store = store
 	l.closers = append(l.closers, store.Close)
 	if err = makeStateDir(r.settings.StateDir); err != nil {
 		return err
@@ -124,7 +127,9 @@ func (l *lake) open(ctx context.Context, r *request) error {
 	l.closers = append(l.closers, func() error { l.cache.Close(); return nil })
 	l.view = newView(r, l.store, roots, l.log)
 	l.closers = append(l.closers, l.view.Close)
-	l.committer = commit.New(commit.Options{Store: l.store, Area: l.area, Log: l.log, CheckFormat: r.settings.CheckFormat})
+	l.committer = commit.New(commit.Options{
+		Store: l.store, Area: l.area, Log: l.log, CheckFormat: r.settings.CheckFormat, Retry: commitRetry(r),
+	})
 	l.bindMetrics(memory)
 	return nil
 }
@@ -164,11 +169,11 @@ func (l *lake) config(r *request) fs.Config {
 	return fs.Config{
 		View: l.view, Store: l.store, Area: l.area, Committer: l.committer, Attr: l.attr, Cache: l.cache,
 		Metrics: l.metrics, Log: l.log,
-		Version: buildData().String(), Source: r.source,
+		Version: buildData().String(), Source: r.source.String(),
 		Write: writeLevel(v.Write), ReadOnly: v.ReadOnly, PublishKilled: v.OnKilled == "publish",
 		UID: orUint(v.UID, os.Geteuid()), GID: orUint(v.GID, os.Getegid()),
 		FileMode: os.FileMode(v.FileMode), DirMode: os.FileMode(v.DirMode), Umask: os.FileMode(v.Umask),
-		MetadataTTL: v.MetadataTTL, NegativeTTL: v.NegativeTTL,
+		MetadataTTL: v.MetadataTTL, NegativeTTL: v.NegativeTTL, RequestTimeout: v.IOTimeout + requestSlack,
 		Passthrough: os.Geteuid() == 0 && !v.NoPassthrough,
 	}
 }

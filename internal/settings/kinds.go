@@ -90,8 +90,12 @@ func count(name, usage, def string, at func(*Values) *int) Setting {
 	}}
 }
 
-// addLocation takes a directory by absolute path or file: URI.
+// addLocation takes a directory by absolute path or file: URI, or s3://BUCKET/PREFIX.
 func addLocation(v *Values, raw string) error {
+	if uri, ours, err := s3Location(raw); ours {
+		v.AllowLocation = append(v.AllowLocation, uri)
+		return err
+	}
 	path := raw
 	if rest, isURI := strings.CutPrefix(raw, "file:"); isURI {
 		path = rest
@@ -100,7 +104,7 @@ func addLocation(v *Values, raw string) error {
 		}
 	}
 	if !filepath.IsAbs(path) {
-		return errors.New("want an absolute directory, or file:///DIR")
+		return errors.New("want an absolute directory, file:///DIR or s3://BUCKET/PREFIX")
 	}
 	v.AllowLocation = append(v.AllowLocation, filepath.Clean(path))
 	return nil

@@ -34,21 +34,27 @@ func (r Resolved) Flags() []string {
 
 // Resolve fills the values from what was given, the environment ("NAME=value"
 // strings; only LAKEFS_MOUNT_ ones are looked at; ":" parts the values of a
-// List) and the defaults, and checks them. The error names every setting that is wrong, where it was given, and
-// what is wanted.
+// List), the settings file that these name, and the defaults, and checks them. The
+// error names every setting that is wrong, where it was given, and what is wanted.
 func Resolve(given Given, environ []string) (Resolved, error) {
 	env, err := environment(environ)
 	if err != nil {
 		return Resolved{}, err
 	}
+	path, named := configPath(given, env)
+	file, err := readFile(path)
+	if err != nil {
+		return Resolved{}, fmt.Errorf("%s %q: %w", named, path, err)
+	}
 	r := Resolved{Sources: map[string]Source{}, given: given}
+	r.Secrets = file.secrets
 	var problems []error
 	for s := range All() {
-		raws, source := s.pick(given, env)
+		raws, source := s.pick(given, env, file.values)
 		r.Sources[s.Name] = source
 		for _, raw := range raws {
 			if err := s.set(&r.Values, raw); err != nil {
-				problems = append(problems, fmt.Errorf("%s %q: %w", s.where(source), raw, err))
+				problems = append(problems, fmt.Errorf("%s %q: %w", s.where(source, file), raw, err))
 			}
 		}
 	}
@@ -56,7 +62,28 @@ func Resolve(given Given, environ []string) (Resolved, error) {
 	return r, errors.Join(problems...)
 }
 
-func (s Setting) pick(given Given, env map[string]string) ([]string, Source) {
+// configPath is the settings file that was named, "" if none was, and where.
+func configPath(given Given, env map[string]string) (path, named string) {
+	if raws := given[configName]; len(raws) > 0 {
+		return raws[len(raws)-1], "--" + configName
+	}
+	name := EnvPrefix + envName(configName)
+	return env[name], name
+}
+
+// S3Settings are the names of the settings of S3 alone that came from one of the
+// sources, in the order of the schema.
+func (r Resolved) S3Settings(sources ...Source) []string {
+	var names []string
+	for s := range All() {
+		if s.S3 && slices.Contains(sources, r.Sources[s.Name]) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+func (s Setting) pick(given Given, env map[string]string, file Given) ([]string, Source) {
 	if raws := given[s.Name]; len(raws) > 0 {
 		if !s.List {
 			raws = raws[len(raws)-1:]
@@ -65,9 +92,12 @@ func (s Setting) pick(given Given, env map[string]string) ([]string, Source) {
 	}
 	if raw, found := env[s.Env()]; found {
 		if s.List {
-			return strings.Split(raw, ":"), FromEnvironment
+			return splitList(raw), FromEnvironment
 		}
 		return []string{raw}, FromEnvironment
+	}
+	if raws := file[s.Name]; len(raws) > 0 {
+		return raws, FromFile
 	}
 	if s.Default == "" {
 		return nil, FromDefault
@@ -75,9 +105,25 @@ func (s Setting) pick(given Given, env map[string]string) ([]string, Source) {
 	return []string{s.Default}, FromDefault
 }
 
-func (s Setting) where(source Source) string {
-	if source == FromEnvironment {
+// splitList parts the values of a List at ":", but not behind the scheme of a URI.
+func splitList(raw string) []string {
+	var out []string
+	for part := range strings.SplitSeq(raw, ":") {
+		if n := len(out) - 1; n >= 0 && slices.Contains([]string{"s3", "s3a", "file"}, strings.ToLower(out[n])) {
+			out[n] += ":" + part
+			continue
+		}
+		out = append(out, part)
+	}
+	return out
+}
+
+func (s Setting) where(source Source, file fileValues) string {
+	switch source {
+	case FromEnvironment:
 		return s.Env()
+	case FromFile:
+		return file.where(s.Name)
 	}
 	return "--" + s.Name
 }
@@ -87,6 +133,12 @@ func (r *Resolved) check() []error {
 	var problems []error
 	if r.AllowOther && slices.ContainsFunc(r.AllowLocation, func(l string) bool { return strings.Contains(l, "{user}") }) {
 		problems = append(problems, errors.New("--allow-location with {user} cannot be used with --allow-other: all users of a mount share what it has read; give each user a mount, or name the directories"))
+	}
+	if r.SSEKMSKeyID != "" && !strings.HasPrefix(r.SSE, "aws:kms") {
+		problems = append(problems, errors.New("--sse-kms-key-id needs --sse=aws:kms or --sse=aws:kms:dsse"))
+	}
+	if r.NoSignRequest && r.Profile != "" {
+		problems = append(problems, errors.New("--no-sign-request and --profile: requests without credentials need no profile; leave one of them out"))
 	}
 	r.FileMode &^= r.Umask
 	r.DirMode &^= r.Umask

@@ -7,7 +7,7 @@ import (
 
 func schema() []Setting {
 	var all []Setting
-	for _, group := range [][]Setting{access(), ownership(), staged(), limits(), running()} {
+	for _, group := range [][]Setting{access(), ownership(), staged(), limits(), remote(), running()} {
 		all = append(all, group...)
 	}
 	return all
@@ -26,8 +26,8 @@ func access() []Setting {
 		choice("on-killed", "a file whose writer is killed by a signal: stage keeps it unpublished, publish publishes what there is",
 			"stage", []string{"stage", "publish"}, func(v *Values) *string { return &v.OnKilled }),
 		{
-			Name: "allow-location", Type: "DIR", List: true,
-			Usage: "also serve tables whose location is in this directory; {user} is the user that runs the mount (may be repeated)",
+			Name: "allow-location", Type: "LOCATION", List: true,
+			Usage: "also serve tables whose location is in this directory, or under this s3://BUCKET/PREFIX; {user} is the user that runs the mount (may be repeated)",
 			set:   func(v *Values, raw string) error { return addLocation(v, raw) },
 		},
 	}
@@ -70,6 +70,8 @@ func limits() []Setting {
 			func(v *Values) *time.Duration { return &v.MetadataTTL }),
 		duration("negative-ttl", "how long it is trusted that a name is not there", "1s",
 			func(v *Values) *time.Duration { return &v.NegativeTTL }),
+		timeout("io-timeout", "how long a store, a request or the next byte of an answer may take before it is an error", "60s",
+			func(v *Values) *time.Duration { return &v.IOTimeout }),
 		size("memory-limit", "memory for cached and staged data (default: a quarter of the memory, at most 2GiB)", "",
 			func(v *Values) *int64 { return &v.MemoryLimit }),
 		size("manifest-max-bytes", "largest manifest that is loaded", "1MiB",
@@ -81,9 +83,16 @@ func limits() []Setting {
 	}
 }
 
+// configName is the setting that names the settings file.
+const configName = "config"
+
 // running: the process itself.
 func running() []Setting {
 	return []Setting{
+		{
+			Name: configName, Type: "FILE", Usage: "settings file: YAML, NAME: VALUE",
+			set: func(v *Values, raw string) error { return setFile(&v.Config, raw) },
+		},
 		toggle("daemon", "go to the background when the mount is ready", func(v *Values) *bool { return &v.Daemon }),
 		toggle("no-passthrough", "read local files through the mount's own cache, not by the kernel alone (root, Linux 6.9)",
 			func(v *Values) *bool { return &v.NoPassthrough }),

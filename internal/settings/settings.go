@@ -50,6 +50,25 @@ type Values struct {
 	NoPassthrough      bool // the kernel is not offered local files
 	LogLevel           slog.Level
 	LogFormat          string // text or json
+	IOTimeout          time.Duration
+
+	// Of a lake in S3. "" is the SDK's own choice or the store's, where no other
+	// meaning is named.
+	Profile, Region     string
+	EndpointURL         string // without a final "/"; "": AWS, or what its configuration says
+	PathStyle           bool
+	NoSignRequest       bool
+	RequesterPays       bool
+	SSE, SSEKMSKeyID    string
+	StorageClass        string
+	ExpectedBucketOwner string
+	CABundle            string // absolute path
+	Checksum            string // crc32c, crc64nvme, sha256, none
+
+	Config string // absolute path of the settings file; "": none
+	// Secrets are the AWS profiles of the names that a catalog's entries may
+	// give as sqe.secret: the settings file's.
+	Secrets map[string]string
 }
 
 // Setting is one row of the schema.
@@ -59,6 +78,7 @@ type Setting struct {
 	Default string // as a user would write it; "" where there is none
 	Usage   string
 	List    bool // may be given several times
+	S3      bool // has a meaning for a lake in S3 alone
 
 	set func(v *Values, raw string) error // for a List: called for each value, adds it
 }
@@ -72,6 +92,7 @@ type Source string
 // The sources of a value, the weakest first.
 const (
 	FromDefault     Source = "default"
+	FromFile        Source = "file"
 	FromEnvironment Source = "environment"
 	FromFlag        Source = "flag"
 )

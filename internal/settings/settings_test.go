@@ -2,6 +2,8 @@ package settings
 
 import (
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -173,9 +175,22 @@ func TestSuggestNamesWhatIsNear(t *testing.T) {
 func TestEverySettingHasAFlagThatResolvesToItself(t *testing.T) {
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	AddFlags(fs)
-	example := map[string]string{"ID": "7", "MODE": "0711", "TIME": "3s", "SIZE": "64KiB", "N": "9", "DIR": "/x", "": "true"}
+	file := filepath.Join(t.TempDir(), "settings.yaml")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	example := map[string]string{
+		"ID": "7", "MODE": "0711", "TIME": "3s", "SIZE": "64KiB", "N": "9", "DIR": "/x", "": "true", "FILE": file,
+		"NAME": "a", "REGION": "eu-north-1", "URL": "http://h:1", "CLASS": "GLACIER_IR", "ACCOUNT": "123456789012", "LOCATION": "/x",
+	}
 	for s := range All() {
+		if s.Name == "no-sign-request" { // it goes with no --profile
+			continue
+		}
 		value, simple := example[s.Type]
+		if s.Name == "sse" {
+			value, simple = "aws:kms", true
+		}
 		if !simple {
 			value = s.Type[:strings.IndexByte(s.Type, '|')]
 		}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	lakemetrics "github.com/lakefs-mount/lakefs-mount/internal/metrics"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+)
+
+const (
+	// commitRetryMax bounds how long a publish asks a store that does not answer.
+	commitRetryMax = 30 * time.Second
+	// requestSlack is what a request may take beyond the store's own limit.
+	requestSlack = 10 * time.Second
+)
+
+// closingStore is a store that someone owns.
+type closingStore interface {
+	objectstore.Store
+	io.Closer
+}
+
+// openStore opens the store of r's source, and returns it with the roots that a
+// table may lie in, the source first. Requests are counted in set, if there is one.
+// It asks the store nothing.
+func openStore(r *request, log *slog.Logger, set *lakemetrics.Set) (closingStore, []string, error) {
+	extra, err := allowed(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	roots := append([]string{r.source.String()}, extra...)
+	if !r.source.onS3() {
+		return openFolder(r, roots, set)
+	}
+	store, err := objectstore.NewS3(s3Options(r, log, set))
+	if err != nil {
+		return nil, nil, fmt.Errorf("source %q: %w", r.source.String(), err)
+	}
+	return store, roots, nil
+}
+
+func openFolder(r *request, roots []string, set *lakemetrics.Set) (closingStore, []string, error) {
+	store, err := objectstore.NewFolder(roots...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("source %q: %w", r.source.String(), err)
+	}
+	if set == nil {
+		return store, roots, nil
+	}
+	return &countedStore{folderStore: store, metrics: set}, roots, nil
+}
+
+func s3Options(r *request, log *slog.Logger, set *lakemetrics.Set) objectstore.S3Options {
+	v := r.settings.Values
+	o := objectstore.S3Options{
+		Config: r.aws.main, Secrets: r.aws.secrets, RootCAs: r.aws.roots,
+		Endpoint: r.endpoint, PathStyle: v.PathStyle, FixedRegion: v.Region != "",
+		RequesterPays: v.RequesterPays, SSE: v.SSE, SSEKMSKeyID: v.SSEKMSKeyID, StorageClass: v.StorageClass,
+		ExpectedBucketOwner: v.ExpectedBucketOwner, Checksum: v.Checksum, Timeout: v.IOTimeout, Log: log,
+	}
+	if set != nil {
+		o.Observe = func(q objectstore.S3Request) { countRequest(set, q) }
+	}
+	return o
+}
+
+// countRequest notes one HTTP request.
+func countRequest(set *lakemetrics.Set, q objectstore.S3Request) {
+	set.StoreRequests.With(q.Operation, outcomeOf(q.Err)).Inc()
+	set.StoreSeconds.With(q.Operation).Observe(q.Elapsed)
+	if q.Retry {
+		set.StoreRetries.Inc()
+	}
+	if q.Err == nil {
+		set.StoreBytes.With(lakemetrics.DirectionWritten).Add(q.Bytes)
+	}
+}
+
+// commitRetry is how long a publish asks a store that does not answer.
+func commitRetry(r *request) time.Duration { return min(commitRetryMax, r.settings.IOTimeout) }
+
+// secretNames are the names that an entry may give as sqe.secret.
+func secretNames(r *request) []string { return slices.Sorted(maps.Keys(r.settings.Secrets)) }

@@ -1,0 +1,127 @@
+package settings
+
+import (
+	"errors"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// remote: a lake in S3, and how long a store may take.
+func remote() []Setting {
+	all := []Setting{
+		text("profile", "NAME", "profile of the AWS configuration files whose credentials are used (default: the SDK's chain)",
+			func(v *Values) *string { return &v.Profile }),
+		pattern("region", "REGION", "region of the bucket (default: found by itself)",
+			`[a-z][a-z0-9-]*`, "a region such as eu-central-1", func(v *Values) *string { return &v.Region }),
+		{
+			Name: "endpoint-url", Type: "URL", Usage: "a store that speaks S3, instead of AWS: http://127.0.0.1:9000",
+			set: func(v *Values, raw string) error { return setEndpoint(v, raw) },
+		},
+		toggle("path-style", "name the bucket in the path of a request, not in its host", func(v *Values) *bool { return &v.PathStyle }),
+		toggle("no-sign-request", "send no credentials, as a public bucket asks for none", func(v *Values) *bool { return &v.NoSignRequest }),
+		toggle("requester-pays", "agree to pay for the requests", func(v *Values) *bool { return &v.RequesterPays }),
+		choice("sse", "server-side encryption of what is written", "", []string{"AES256", "aws:kms", "aws:kms:dsse"},
+			func(v *Values) *string { return &v.SSE }),
+		text("sse-kms-key-id", "ID", "KMS key of --sse=aws:kms and aws:kms:dsse", func(v *Values) *string { return &v.SSEKMSKeyID }),
+		pattern("storage-class", "CLASS", "storage class of what is written",
+			`[A-Z][A-Z0-9_]*`, "a class such as STANDARD_IA", func(v *Values) *string { return &v.StorageClass }),
+		pattern("expected-bucket-owner", "ACCOUNT", "refuse buckets of another AWS account",
+			`[0-9]{12}`, "the 12 digits of an account", func(v *Values) *string { return &v.ExpectedBucketOwner }),
+		{
+			Name: "ca-bundle", Type: "FILE", Usage: "certificates, in PEM, to trust for HTTPS beside the system's (default: AWS_CA_BUNDLE)",
+			set: func(v *Values, raw string) error { return setFile(&v.CABundle, raw) },
+		},
+		choice("checksum", "checksum sent with what is written; none for stores that refuse it", "crc32c",
+			[]string{"crc32c", "crc64nvme", "sha256", "none"}, func(v *Values) *string { return &v.Checksum }),
+	}
+	for i := range all {
+		all[i].S3 = true
+	}
+	return all
+}
+
+func text(name, kind, usage string, at func(*Values) *string) Setting {
+	return Setting{Name: name, Type: kind, Usage: usage, set: func(v *Values, raw string) error {
+		if raw == "" {
+			return errors.New("want a value")
+		}
+		*at(v) = raw
+		return nil
+	}}
+}
+
+// pattern is a text of one form; wanted says which.
+func pattern(name, kind, usage, form, wanted string, at func(*Values) *string) Setting {
+	whole := regexp.MustCompile(`^(?:` + form + `)$`)
+	return Setting{Name: name, Type: kind, Usage: usage, set: func(v *Values, raw string) error {
+		if !whole.MatchString(raw) {
+			return errors.New("want " + wanted)
+		}
+		*at(v) = raw
+		return nil
+	}}
+}
+
+// setEndpoint takes a base URL without anything that would be left unused, or
+// that would be shown where it should not: a password.
+func setEndpoint(v *Values, raw string) error {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return errors.New("want http://HOST:PORT or https://HOST:PORT")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("want a URL without user, password, ? and #")
+	}
+	v.EndpointURL = strings.TrimSuffix(raw, "/")
+	return nil
+}
+
+// setFile makes the path of a file absolute, for a daemon leaves its directory.
+func setFile(at *string, raw string) error {
+	if raw == "" {
+		return errors.New("want a file")
+	}
+	path, err := filepath.Abs(raw)
+	*at = path
+	return err
+}
+
+// timeout is a duration that is not 0.
+func timeout(name, usage, def string, at func(*Values) *time.Duration) Setting {
+	s := duration(name, usage, def, at)
+	set := s.set
+	s.set = func(v *Values, raw string) error {
+		if err := set(v, raw); err != nil {
+			return err
+		}
+		if *at(v) < time.Second {
+			return errors.New("want a second or more")
+		}
+		return nil
+	}
+	return s
+}
+
+// s3Location takes s3://BUCKET/PREFIX; ok is false for another kind of location.
+func s3Location(raw string) (uri string, ok bool, err error) {
+	scheme, rest, found := strings.Cut(raw, "://")
+	if !found || !strings.EqualFold(scheme, "s3") && !strings.EqualFold(scheme, "s3a") {
+		return "", false, nil
+	}
+	if bucket, _, _ := strings.Cut(rest, "/"); bucket == "" {
+		return "", true, errors.New("want s3://BUCKET/PREFIX")
+	}
+	return "s3://" + rest, true, nil
+}
+
+// S3Names are the names of the settings for a lake in S3 alone.
+func S3Names() []string {
+	var names []string
+	for _, s := range remote() {
+		names = append(names, s.Name)
+	}
+	return names
+}
