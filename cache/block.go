@@ -16,13 +16,15 @@ type block struct {
 	file  *file
 	index int64
 	buf   []byte // the block's exact length; its capacity is what the budget counts
-	ahead bool   // fetched by read-ahead: its failure is nobody's yet
+	ahead bool   // fetched by read-ahead or Begin: its failure is nobody's yet
+	fetch *fetch // that fills it
 
 	// Guarded by Cache.mu. A block leaves file.blocks when it is detached, and
 	// its memory is free when it is detached and refs is 0.
 	refs       int // readers, and the fetch while it runs
 	detached   bool
-	prev, next *block // in Cache.mu.idle; nil elsewhere
+	unread     bool   // by anybody, so far
+	prev, next *block // in Cache.mu.idle or Cache.mu.ahead; nil elsewhere
 
 	// filled bytes of buf are there, and never change again.
 	filled atomic.Int64
@@ -99,16 +101,24 @@ func (c *Cache) blockLen(f *file, i int64) int64 {
 	return min(c.blockSize, f.version.Size-i*c.blockSize)
 }
 
+// need is why a block is wanted.
+type need struct {
+	prio  budget.Priority
+	ahead bool // nobody waits for it
+	now   bool // somebody waits for this very block: more is evicted for it
+}
+
 // newBlockLocked adds an empty block with one reference to f, or returns nil if
 // there is no memory even after eviction.
-func (c *Cache) newBlockLocked(f *file, i int64, prio budget.Priority) *block {
+func (c *Cache) newBlockLocked(f *file, i int64, why need) *block {
 	n := c.blockLen(f, i)
-	buf := c.takeLocked(n, prio)
+	buf := c.takeLocked(n, why)
 	if buf == nil {
 		return nil
 	}
-	b := &block{file: f, index: i, buf: buf[:n], refs: 1, ahead: prio == budget.Speculation}
+	b := &block{file: f, index: i, buf: buf[:n], refs: 1, ahead: why.ahead, unread: true}
 	f.blocks[i] = b
+	f.unread++
 	c.mu.stats.Blocks++
 	c.mu.stats.Bytes += int64(cap(buf))
 	return b
@@ -117,13 +127,13 @@ func (c *Cache) newBlockLocked(f *file, i int64, prio budget.Priority) *block {
 // takeLocked returns a buffer for n bytes that the budget has counted. A victim
 // of the right size passes its buffer on, without a way through the budget: in
 // a full cache that is the usual case.
-func (c *Cache) takeLocked(n int64, prio budget.Priority) []byte {
+func (c *Cache) takeLocked(n int64, why need) []byte {
 	size := c.blockSize
 	if n <= size/2 {
 		size = min(size, (n+smallUnit-1)/smallUnit*smallUnit)
 	}
-	for !c.budget.TryAcquire(size, prio) {
-		victim := c.mu.idle.oldest()
+	for !c.budget.TryAcquire(size, why.prio) {
+		victim := c.victimLocked(why.now)
 		if victim == nil || size > c.budget.Max() {
 			return nil
 		}
@@ -142,6 +152,44 @@ func (c *Cache) takeLocked(n int64, prio budget.Priority) []byte {
 	return make([]byte, size)
 }
 
+// victimLocked returns the idle block to go next, nil if there is none. What was
+// read ahead of nobody goes first: of versions that nobody has open, or that
+// nobody read while as many blocks were read for the first time as the cache
+// holds. The other unread blocks are what readers come to next, and go last, and
+// only where all may go: read-ahead that evicted read-ahead would fetch
+// everything twice.
+func (c *Cache) victimLocked(all bool) *block {
+	unread := c.mu.ahead.oldest()
+	if unread != nil && c.idleLocked(unread.file) {
+		return unread
+	}
+	if b := c.mu.idle.oldest(); b != nil {
+		return b
+	}
+	if all {
+		return unread
+	}
+	return nil
+}
+
+func (c *Cache) idleLocked(f *file) bool {
+	return f.handles == 0 || c.mu.firsts-f.read >= c.mu.stats.Blocks
+}
+
+// abandonLocked is for a version that nobody has open any more: what was read
+// ahead of its readers goes before anything else.
+func (c *Cache) abandonLocked(f *file) {
+	if f.unread == 0 {
+		return
+	}
+	for _, b := range f.blocks {
+		if b.unread && b.next != nil {
+			c.mu.ahead.remove(b)
+			c.mu.ahead.pushOldest(b)
+		}
+	}
+}
+
 // stealLocked takes an idle block's buffer, still counted in the budget.
 func (c *Cache) stealLocked(b *block) []byte {
 	buf := b.buf[:cap(b.buf)]
@@ -155,6 +203,9 @@ func (c *Cache) stealLocked(b *block) []byte {
 func (c *Cache) unlinkLocked(b *block) {
 	b.detached = true
 	delete(b.file.blocks, b.index)
+	if b.unread {
+		b.file.unread--
+	}
 	c.mu.idle.remove(b)
 	c.mu.stats.Blocks--
 	c.forgetLocked(b.file)
@@ -200,15 +251,25 @@ func (c *Cache) unpinLocked(b *block) {
 	case c.budget.Wanted() > 0:
 		c.mu.stats.Evictions++
 		c.detachLocked(b)
-	default:
+	case !b.unread:
 		c.mu.idle.push(b)
+	case b.file.handles == 0:
+		c.mu.ahead.pushOldest(b)
+	default:
+		c.mu.ahead.push(b)
 	}
 }
 
-// pinLocked begins a use of a block that is in the index.
+// pinLocked begins a reader's use of a block that is in the index.
 func (c *Cache) pinLocked(b *block) {
 	b.refs++
 	c.mu.idle.remove(b)
+	if b.unread {
+		b.unread = false
+		b.file.unread--
+		c.mu.firsts++
+	}
+	b.file.read = c.mu.firsts
 }
 
 // shrink gives back n bytes of idle blocks, or all there are.
@@ -216,7 +277,7 @@ func (c *Cache) shrink(n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for n > 0 {
-		b := c.mu.idle.oldest()
+		b := c.victimLocked(true)
 		if b == nil {
 			return
 		}
@@ -237,7 +298,14 @@ func (l *lru) push(b *block) {
 	b.prev.next, b.next.prev = b, b
 }
 
-// remove does nothing to a block that is not in the list.
+// pushOldest makes b the first to go.
+func (l *lru) pushOldest(b *block) {
+	b.prev, b.next = l.root.prev, &l.root
+	b.prev.next, b.next.prev = b, b
+}
+
+// remove does nothing to a block that is in no list; of which it is does not
+// matter.
 func (l *lru) remove(b *block) {
 	if b.next == nil {
 		return

@@ -15,7 +15,10 @@
 //   - memory is taken from the budget before it is used; when there is none,
 //     reads go past the cache, and never wait for memory;
 //   - a block that someone reads is not given to another; idle blocks go least
-//     recently used first, also when others wait for memory.
+//     recently used first, also when others wait for memory, and those before
+//     them that were read ahead and that nobody came for;
+//   - who reads on from where reading was is read ahead of, by several fetches
+//     at once, for one connection is slower than a reader; others are not.
 //
 // Memory of freed blocks passes through a pool that the garbage collector
 // empties; the budget does not count what lies there.
@@ -34,8 +37,13 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/internal/budget"
 )
 
-// DefaultBlockSize is the size of a block when Options gives none.
-const DefaultBlockSize = 1 << 20
+// Defaults of Options, in bytes.
+const (
+	DefaultBlockSize = 1 << 20
+	DefaultPart      = 4 << 20
+	DefaultWindow    = 32 << 20
+	DefaultWhole     = 8 << 20
+)
 
 // ErrClosed means that the cache or the handle was closed.
 var ErrClosed = errors.New("cache closed")
@@ -44,6 +52,15 @@ var ErrClosed = errors.New("cache closed")
 type Options struct {
 	Budget    *budget.Budget // shared by the process; nil: no memory
 	BlockSize int64          // bytes; 0: DefaultBlockSize
+	// Part is what one fetch asks for at most, in bytes, rounded down to whole
+	// blocks but one; 0: DefaultPart.
+	Part int64
+	// Window is how far a sequential reader is read ahead of, in bytes, as far as
+	// half the budget allows; 0: DefaultWindow, less than 0: not at all.
+	Window int64
+	// Whole is the size in bytes of the largest version that is fetched at once
+	// when it is read from its start; 0: DefaultWhole, less than 0: none is.
+	Whole int64
 }
 
 // Version names one immutable version of an object and its exact size in bytes.
@@ -75,6 +92,9 @@ type Stats struct {
 type Cache struct {
 	budget    *budget.Budget
 	blockSize int64
+	part      int64     // blocks
+	window    int64     // blocks
+	whole     int64     // bytes
 	pool      sync.Pool // *[]byte of blockSize
 	unhook    func()    // from the budget
 	running   sync.WaitGroup
@@ -85,7 +105,9 @@ type Cache struct {
 		sync.Mutex
 		closed  bool
 		files   map[name][]*file
-		idle    lru // whole blocks that nobody reads
+		idle    lru   // whole blocks that nobody reads at the moment
+		ahead   lru   // whole blocks that nobody ever read
+		firsts  int64 // reads of a block that were the first of it
 		fetches map[*fetch]context.CancelFunc
 		stats   Stats
 	}
@@ -99,6 +121,8 @@ type file struct {
 	version Version
 	handles int
 	blocks  map[int64]*block
+	unread  int   // of blocks
+	read    int64 // Cache.mu.firsts when a reader was here last
 }
 
 // New returns an empty cache.
@@ -110,11 +134,22 @@ func New(o Options) *Cache {
 	if c.blockSize <= 0 {
 		c.blockSize = DefaultBlockSize
 	}
+	c.part = max(orDefault(o.Part, DefaultPart)/c.blockSize, 1)
+	c.window = max(min(orDefault(o.Window, DefaultWindow), c.budget.Max()/2)/c.blockSize, 0)
+	c.whole = orDefault(o.Whole, DefaultWhole)
 	c.mu.files = make(map[name][]*file)
 	c.mu.fetches = make(map[*fetch]context.CancelFunc)
 	c.mu.idle.init()
+	c.mu.ahead.init()
 	c.unhook = c.budget.OnPressure(c.shrink)
 	return c
+}
+
+func orDefault(n, otherwise int64) int64 {
+	if n == 0 {
+		return otherwise
+	}
+	return n
 }
 
 // Open returns a handle that reads v through fetch. It does no I/O. Handles of
@@ -129,7 +164,7 @@ func (c *Cache) Open(v Version, fetch Fetch) *Handle {
 			return newHandle(c, f, fetch)
 		}
 	}
-	f := &file{version: v, handles: 1, blocks: make(map[int64]*block)}
+	f := &file{version: v, handles: 1, blocks: make(map[int64]*block), read: c.mu.firsts}
 	c.mu.files[n] = append(c.mu.files[n], f)
 	return newHandle(c, f, fetch)
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/lakefs-mount/lakefs-mount/internal/budget"
 )
 
 // ErrLength means that a body had more bytes than were asked for, or fewer.
@@ -19,52 +17,60 @@ const maxEmptyReads = 100
 type fetch struct {
 	open   Fetch
 	blocks []*block
-	whole  int // blocks that are complete; owned by the fetch's goroutine
+	whole  int           // blocks that are complete; owned by the fetch's goroutine
+	opened chan struct{} // closed when open has returned
+	err    error         // of open; to be read after opened
 }
 
 // pin returns the block with one more use, and sees to it that what want says
-// is fetched. errNoMemory if there is none for the block; the caller unpins.
-func (c *Cache) pin(ctx context.Context, h *Handle, index int64, want span) (*block, error) {
+// is fetched; reached is where that ends for want of memory, else want.until.
+// errNoMemory if there is none for the block; the caller unpins.
+func (c *Cache) pin(ctx context.Context, h *Handle, index int64, want span) (b *block, reached int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.closed {
-		return nil, ErrClosed
+		return nil, 0, ErrClosed
 	}
-	b := h.file.blocks[index]
-	if b != nil {
+	if b = h.file.blocks[index]; b != nil {
 		c.mu.stats.Hits++
-		c.pinLocked(b)
 	} else {
 		c.mu.stats.Misses++
-		if b = c.fetchLocked(ctx, h, index, want); b == nil {
-			return nil, errNoMemory
+		t := c.fetchLocked(ctx, h, index, want.until, func(i int64) need {
+			n := want.need(i)
+			n.now = i == index
+			return n
+		})
+		if t == nil {
+			return nil, 0, errNoMemory
 		}
-		c.pinLocked(b)
+		b = t.blocks[0]
 	}
-	end := min(want.until, index+2*maxWindow)
+	c.pinLocked(b)
+	end := min(want.until, index+1+max(c.window, c.part))
 	for i := index + 1; i < end; i++ {
-		if h.file.blocks[i] == nil && c.fetchLocked(ctx, h, i, want) == nil {
-			break
+		if h.file.blocks[i] == nil && c.fetchLocked(ctx, h, i, want.until, want.need) == nil {
+			return b, i, nil
 		}
 	}
-	return b, nil
+	return b, want.until, nil
 }
 
 // fetchLocked starts one fetch of the missing block at index and of those after
-// it that are missing too, as far as want, the window and memory allow. It
-// returns the first block; nil if there is no memory for it.
-func (c *Cache) fetchLocked(ctx context.Context, h *Handle, index int64, want span) *block {
-	t := &fetch{open: h.fetch}
-	end := min(max(want.until, index+1), index+maxWindow)
-	for i := index; i < end && h.file.blocks[i] == nil; i++ {
-		prio := budget.Read
-		if i > want.last {
-			prio = budget.Speculation
-		}
-		b := c.newBlockLocked(h.file, i, prio)
+// it that are missing too, as far as until, the size of a part and memory allow.
+// nil if there is no memory for the first.
+func (c *Cache) fetchLocked(ctx context.Context, h *Handle, index, until int64, why func(block int64) need) *fetch {
+	end := index + 1
+	for end < until && h.file.blocks[end] == nil {
+		end++
+	}
+	end = partEnd(index, end, c.partOf(h.file))
+	t := &fetch{open: h.fetch, opened: make(chan struct{})}
+	for i := index; i < end; i++ {
+		b := c.newBlockLocked(h.file, i, why(i))
 		if b == nil {
 			break
 		}
+		b.fetch = t
 		t.blocks = append(t.blocks, b)
 	}
 	if len(t.blocks) == 0 {
@@ -79,7 +85,19 @@ func (c *Cache) fetchLocked(ctx context.Context, h *Handle, index int64, want sp
 		defer cancel()
 		c.finish(t, c.fill(own, t))
 	})
-	return t.blocks[0]
+	return t
+}
+
+// partOf is the most blocks that one fetch of f covers.
+func (c *Cache) partOf(f *file) int64 {
+	if f.version.Size <= c.whole {
+		return c.blocksOf(f)
+	}
+	return c.part
+}
+
+func (c *Cache) blocksOf(f *file) int64 {
+	return (f.version.Size + c.blockSize - 1) / c.blockSize
 }
 
 // fill reads the range into the blocks, each of which is done with when it is whole.
@@ -89,6 +107,8 @@ func (c *Cache) fill(ctx context.Context, t *fetch) error {
 		n += int64(len(b.buf))
 	}
 	body, err := t.open(ctx, t.blocks[0].index*c.blockSize, n)
+	t.err = err
+	close(t.opened)
 	if err != nil {
 		return err
 	}
@@ -176,6 +196,7 @@ func (c *Cache) finish(t *fetch, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.mu.fetches, t)
+	defer func() { t.open, t.blocks = nil, nil }() // its blocks keep t
 	if err == nil {
 		return
 	}

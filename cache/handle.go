@@ -7,6 +7,8 @@ import (
 	"io"
 	iofs "io/fs"
 	"sync"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/budget"
 )
 
 // errNoMemory: no block could be made; the read goes past the cache.
@@ -43,16 +45,32 @@ func (h *Handle) Close() {
 	}
 }
 
-// begin counts a read in, and says how far to read ahead.
-func (h *Handle) begin(first, last int64) (until int64, err error) {
-	count := (h.file.version.Size + h.cache.blockSize - 1) / h.cache.blockSize
+// begin counts a use in.
+func (h *Handle) begin() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.mu.closed {
-		return 0, ErrClosed
+		return ErrClosed
 	}
 	h.mu.active++
-	return h.mu.stream.next(first, last, count), nil
+	return nil
+}
+
+// ahead tells the stream of a read, and returns how far to fetch.
+func (h *Handle) ahead(first, last int64) (until int64) {
+	c := h.cache
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mu.stream.next(first, last, limits{
+		count: c.blocksOf(h.file), part: c.partOf(h.file), window: c.window, whole: h.file.version.Size <= c.whole,
+	})
+}
+
+// short tells the stream that there was memory only for what is before edge.
+func (h *Handle) short(edge int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.stream.short(edge)
 }
 
 func (h *Handle) end() {
@@ -70,6 +88,9 @@ func (c *Cache) release(f *file) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f.handles--
+	if f.handles == 0 {
+		c.abandonLocked(f)
+	}
 	c.forgetLocked(f)
 }
 
@@ -90,13 +111,12 @@ func (h *Handle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	}
 	want := p[:min(int64(len(p)), size-off)]
 	first, last := off/h.cache.blockSize, (off+int64(len(want))-1)/h.cache.blockSize
-	until, err := h.begin(first, last)
-	if err != nil {
+	if err := h.begin(); err != nil {
 		return 0, fmt.Errorf("read %q: %w", h.file.version.Key, err)
 	}
 	defer h.end()
 
-	n, err := h.read(ctx, want, off, span{last: last, until: until})
+	n, err := h.read(ctx, want, off, span{last: last, until: h.ahead(first, last)})
 	if err != nil {
 		return n, fmt.Errorf("read %q at %d: %w", h.file.version.Key, off+int64(n), err)
 	}
@@ -109,6 +129,14 @@ func (h *Handle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 // span is what a read wants fetched from the block where it is: up to last for
 // itself, and ahead of it before until.
 type span struct{ last, until int64 }
+
+// need is why the read wants a block.
+func (s span) need(block int64) need {
+	if block > s.last {
+		return need{prio: budget.Speculation, ahead: true}
+	}
+	return need{prio: budget.Read}
+}
 
 // read fills p, which lies within the version, block by block.
 func (h *Handle) read(ctx context.Context, p []byte, off int64, want span) (int, error) {
@@ -135,9 +163,12 @@ func (h *Handle) read(ctx context.Context, p []byte, off int64, want span) (int,
 // failed is not this reader's failure: it asks once more for itself.
 func (h *Handle) readBlock(ctx context.Context, index int64, want span, part []byte, from int64) error {
 	for again := false; ; again = true {
-		b, err := h.cache.pin(ctx, h, index, want)
+		b, reached, err := h.cache.pin(ctx, h, index, want)
 		if err != nil {
 			return err
+		}
+		if reached < want.until {
+			h.short(max(reached, want.last+1))
 		}
 		err = b.await(ctx, from+int64(len(part)))
 		if err == nil {

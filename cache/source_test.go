@@ -47,7 +47,7 @@ func (s *source) fetch(ctx context.Context, off, n int64) (io.ReadCloser, error)
 	call := len(s.calls)
 	s.calls = append(s.calls, fetched{off, n})
 	s.mu.Unlock()
-	if off < 0 || n <= 0 || off+n > int64(len(s.data)) {
+	if off < 0 || n <= 0 && len(s.data) > 0 || off+n > int64(len(s.data)) {
 		return nil, fmt.Errorf("asked for [%d,+%d) of %d bytes", off, n, len(s.data))
 	}
 	want := s.data[off : off+n]
@@ -93,11 +93,17 @@ func (b *body) Read(p []byte) (int, error) {
 
 func (b *body) Close() error { return nil }
 
+// smallOptions are of blocks of 64 KiB, parts of eight, a window of sixteen, and no
+// version is fetched whole.
+func smallOptions(b *budget.Budget) cache.Options {
+	return cache.Options{Budget: b, BlockSize: 64 * kib, Part: 512 * kib, Window: 1024 * kib, Whole: -1}
+}
+
 // newCache returns a cache of small blocks with room for blocks of them.
 func newCache(tb testing.TB, blocks int64) (*cache.Cache, *budget.Budget) {
 	tb.Helper()
 	b := budget.New(blocks * 64 * kib)
-	c := cache.New(cache.Options{Budget: b, BlockSize: 64 * kib})
+	c := cache.New(smallOptions(b))
 	tb.Cleanup(func() {
 		c.Close()
 		if got := b.Used(); got != 0 {
