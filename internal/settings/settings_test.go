@@ -63,6 +63,19 @@ func TestMistakesAreNamed(t *testing.T) {
 		{given: Given{"allow-location": {"file://host/data"}}, want: []string{"absolute"}},
 		{given: Given{"allow-location": {"/home/{user}"}, "allow-other": {"true"}}, want: []string{"{user}", "--allow-other"}},
 		{given: Given{"log-level": {"INFO+1"}}, want: []string{"debug, info, warn, error"}},
+		{given: Given{"endpoint-url": {"127.0.0.1:9000"}}, want: []string{"http://HOST"}},
+		{given: Given{"endpoint-url": {"ftp://h"}}, want: []string{"http://HOST"}},
+		{given: Given{"endpoint-url": {"http://user@h/"}}, want: []string{"without user"}},
+		{given: Given{"region": {"EU"}}, want: []string{"--region", "eu-central-1"}},
+		{given: Given{"expected-bucket-owner": {"me"}}, want: []string{"12 digits"}},
+		{given: Given{"checksum": {"md5"}}, want: []string{"crc32c, crc64nvme, sha256, none"}},
+		{given: Given{"sse": {"kms"}}, want: []string{"AES256, aws:kms, aws:kms:dsse"}},
+		{given: Given{"sse-kms-key-id": {"k"}}, want: []string{"--sse-kms-key-id", "--sse=aws:kms"}},
+		{given: Given{"sse-kms-key-id": {"k"}, "sse": {"AES256"}}, want: []string{"--sse-kms-key-id"}},
+		{given: Given{"no-sign-request": {"true"}, "profile": {"p"}}, want: []string{"--no-sign-request", "--profile"}},
+		{given: Given{"io-timeout": {"0"}}, want: []string{"a second or more"}},
+		{given: Given{"allow-location": {"s3:///x"}}, want: []string{"s3://BUCKET/PREFIX"}},
+		{given: Given{"allow-location": {"s3://b/{user}"}, "allow-other": {"true"}}, want: []string{"{user}", "--allow-other"}},
 		{given: Given{"write": {"x"}, "uid": {"y"}}, want: []string{"--write", "--uid"}},
 	}
 	for _, tt := range tests {
@@ -87,16 +100,37 @@ func TestUmaskIsTakenOff(t *testing.T) {
 }
 
 func TestAllowLocationAdds(t *testing.T) {
-	want := []string{"/a", "/b c", "/d"}
+	want := []string{"/a", "/b c", "s3://b/x:y/", "/d", "s3://c"}
 	for name, r := range map[string]func() (Resolved, error){
 		"flags": func() (Resolved, error) {
-			return Resolve(Given{"allow-location": {"/a/", "file:/b c", "file:///d"}}, nil)
+			return Resolve(Given{"allow-location": {"/a/", "file:/b c", "s3://b/x:y/", "file:///d", "S3A://c"}}, nil)
 		},
-		"environment": func() (Resolved, error) { return Resolve(nil, []string{"LAKEFS_MOUNT_ALLOW_LOCATION=/a:/b c:/d"}) },
+		"file": func() (Resolved, error) {
+			path := settingsFile(t, "allow-location:\n- /a\n- file:/b c\n- s3://b/x:y/\n- /d\n- s3://c\n")
+			return Resolve(Given{"config": {path}}, nil)
+		},
 	} {
 		if got, err := r(); err != nil || !slices.Equal(got.AllowLocation, want) {
 			t.Errorf("%s: %q, %v; want %q", name, got.AllowLocation, err, want)
 		}
+	}
+	want = []string{"/a", "/b c", "s3://b/x/", "s3://c", "/d"}
+	r, err := Resolve(nil, []string{"LAKEFS_MOUNT_ALLOW_LOCATION=/a:/b c:s3://b/x/:S3://c:file:///d"})
+	if err != nil || !slices.Equal(r.AllowLocation, want) {
+		t.Errorf("environment: %q, %v; want %q", r.AllowLocation, err, want)
+	}
+}
+
+func TestS3SettingsAreThoseThatWereGiven(t *testing.T) {
+	r, err := Resolve(Given{"region": {"eu-north-1"}, "write": {"none"}}, []string{"LAKEFS_MOUNT_PATH_STYLE=true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.S3Settings(FromFlag); !slices.Equal(got, []string{"region"}) {
+		t.Errorf("from flags: %q", got)
+	}
+	if got := r.S3Settings(FromEnvironment, FromFile); !slices.Equal(got, []string{"path-style"}) {
+		t.Errorf("from environment and file: %q", got)
 	}
 }
 
