@@ -41,11 +41,7 @@ func (v *View) below(ctx context.Context, comps []string) (below, error) {
 
 // location of the path as a directory (Key "" or ending in "/").
 func (b below) directory() objectstore.Location {
-	loc := b.place.Location
-	for _, c := range b.comps {
-		loc.Key += c + "/"
-	}
-	return loc
+	return b.place.down(b.comps)
 }
 
 // object is the location of the path as an object.
@@ -56,11 +52,6 @@ func (b below) object() objectstore.Location {
 }
 
 func (b below) base() string { return b.comps[len(b.comps)-1] }
-
-// real is the absolute path of a name in the directory, "" for its own.
-func (b below) real(name string) string {
-	return path.Join(b.place.real, path.Join(b.comps...), name)
-}
 
 // partitionLevels returns how many of the first n components are partitions;
 // what is below one that is none is an ordinary tree. An error is rule 45's.
@@ -99,7 +90,7 @@ func (b below) hidden() bool {
 
 // unlisted says that a name in the directory b is never listed, though found.
 func (v *View) unlisted(b below, name string) bool {
-	return table.StagingTree(name) && !b.isPartition(name) || name == sqeDirectory && v.at.inSQE(b.real(name))
+	return table.StagingTree(name) && !b.isPartition(name) || name == sqeDirectory && v.at.inSQE(b.place, append(b.comps[:len(b.comps):len(b.comps)], name))
 }
 
 // isPartition says that a name in the directory b is a partition.

@@ -105,7 +105,7 @@ func (v *View) judge(ctx context.Context, t *table.Table, raw Raw) (*entry, erro
 	if !t.Readable {
 		return e, nil
 	}
-	p, ref := v.at.resolve(t.Location)
+	p, ref := v.at.resolve(t.Location, t.Secret)
 	if ref != nil {
 		e.table = t.WithVerdict(ref.class, ref.reason)
 		e.table.Outside = ref.outside

@@ -1,11 +1,7 @@
 package catalogview
 
 import (
-	"errors"
 	"fmt"
-	iofs "io/fs"
-	"path"
-	"slices"
 	"strings"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
@@ -19,109 +15,47 @@ type refusal struct {
 	outside string // the directory that would have to be allowed; "" where that is no remedy
 }
 
+func denied(format string, args ...any) *refusal {
+	return &refusal{class: table.ClassDenied, reason: fmt.Sprintf(format, args...)}
+}
+
 // place is a location that may be used.
 type place struct {
 	objectstore.Location
-	real string // absolute path without symbolic links
+	real string // in a folder: absolute path without symbolic links
 }
 
-// resolver turns an entry's location into a place in one of the roots (rule 43).
-type resolver struct {
-	roots []string
-	eval  func(string) (string, error)
+// down returns the directory that a path below the place leads to.
+func (p place) down(path []string) objectstore.Location {
+	loc := p.Location
+	for _, c := range path {
+		loc.Key += c + "/"
+	}
+	return loc
 }
 
-// resolve takes an absolute path, a file: URI, or a path relative to the first
-// root. Nothing in it is decoded. Symbolic links are resolved as far as the
-// path exists; what is compared is their target, on a "/" boundary.
-func (r resolver) resolve(location string) (place, *refusal) {
-	p, ref := r.localPath(location)
-	if ref != nil {
-		return place{}, ref
-	}
-	target, err := r.realPath(p)
-	if err != nil {
-		class := table.ClassBroken // a loop of links, a file on the way
-		if errors.Is(err, objectstore.ErrPermission) {
-			class = table.ClassDenied
-		}
-		return place{}, &refusal{class: class, reason: fmt.Sprintf("location %.300q: %v", location, bare(err))}
-	}
-	best := place{}
-	bestRoot := ""
-	for _, root := range r.roots {
-		realRoot, err := r.realPath(path.Clean(root))
-		if err != nil {
-			continue
-		}
-		rest, ok := under(target, realRoot)
-		if !ok || best.Bucket != "" && len(realRoot) <= len(bestRoot) {
-			continue
-		}
-		if rest != "" {
-			rest += "/"
-		}
-		best, bestRoot = place{objectstore.Location{Bucket: root, Key: rest}, target}, realRoot
-	}
-	if best.Bucket == "" {
-		return place{}, outside(location, p)
-	}
-	return best, nil
+// resolver turns the locations of entries into places in one of the roots
+// (rule 43): a folder's, or a bucket's.
+type resolver interface {
+	// resolve takes a location as an entry has it; secret names the credentials
+	// that it is reached with, "" for the catalog's own.
+	resolve(location, secret string) (place, *refusal)
+	// inSQE says that a path below a place lies in a _sqe directory of the
+	// catalog's root, or is one (rule 51).
+	inSQE(p place, below []string) bool
+	// oddity says what is unwise about a place, "" for nothing (rule 51).
+	oddity(p place, database, name string) string
+	// show returns a path below a place as people write it.
+	show(p place, below []string) string
 }
 
-// outside refuses a location that none of the roots holds. Another root is the
-// remedy only where the entry names it by itself: a relative location leaves
-// the folder by a symbolic link.
-func outside(location, p string) *refusal {
-	ref := &refusal{class: table.ClassDenied, reason: fmt.Sprintf("location %.300q lies outside the folder and the allowed directories", location)}
-	scheme, rest := splitScheme(location)
-	if scheme == "" && !strings.HasPrefix(rest, "/") {
-		ref.reason += ", by a symbolic link on its way"
-		return ref
-	}
-	ref.reason += "; --allow-location adds one"
-	ref.outside = p
-	return ref
-}
-
-// bare takes operation and path off an error: the path may hold what drives a
-// terminal, and the message has it quoted.
-func bare(err error) error {
-	var pathErr *iofs.PathError
-	if errors.As(err, &pathErr) {
-		return pathErr.Err
-	}
-	return err
-}
-
-// localPath returns a location as a clean absolute path.
-func (r resolver) localPath(location string) (string, *refusal) {
-	scheme, rest := splitScheme(location)
-	switch scheme {
-	case "":
-	case "file":
-		var ok bool
-		if rest, ok = filePath(rest); !ok {
-			return "", &refusal{class: table.ClassDenied, reason: fmt.Sprintf("location %.300q names another host or no absolute path", location)}
+func newResolver(o Options) resolver {
+	if len(o.Roots) > 0 {
+		if scheme, _ := splitScheme(o.Roots[0]); bucketScheme(scheme) {
+			return bucketResolver{roots: bucketRoots(o.Roots)}
 		}
-	case "s3", "s3a", "s3n":
-		return "", &refusal{class: table.ClassDenied, reason: fmt.Sprintf("location %.300q: the catalog is a local folder, its tables lie in local directories", location)}
-	default:
-		return "", &refusal{class: table.ClassUnsupported, reason: fmt.Sprintf("location %.300q: scheme %.40s is not supported", location, scheme)}
 	}
-	if slices.Contains(strings.Split(rest, "/"), "..") {
-		return "", &refusal{class: table.ClassDenied, reason: fmt.Sprintf("location %.300q has a component \"..\"", location)}
-	}
-	if strings.Contains(rest, "\x00") {
-		return "", &refusal{class: table.ClassDenied, reason: fmt.Sprintf("location %.300q has a NUL byte", location)}
-	}
-	if !strings.HasPrefix(rest, "/") {
-		if len(r.roots) == 0 {
-			return "", &refusal{class: table.ClassDenied, reason: fmt.Sprintf("location %.300q is relative to no folder", location)}
-		}
-		rest = r.roots[0] + "/" + rest
-	}
-	return path.Clean(rest), nil
+	return folderResolver{roots: o.Roots, eval: o.EvalSymlinks}
 }
 
 // splitScheme takes "scheme:" off a URI; scheme is in lower case, "" for a path.
@@ -138,79 +72,4 @@ func splitScheme(location string) (scheme, rest string) {
 		}
 	}
 	return strings.ToLower(location[:i]), location[i+1:]
-}
-
-// filePath takes the authority off what follows "file:"; only this host's.
-func filePath(rest string) (string, bool) {
-	if after, ok := strings.CutPrefix(rest, "//"); ok {
-		host, p, _ := strings.Cut(after, "/")
-		if host != "" && !strings.EqualFold(host, "localhost") {
-			return "", false
-		}
-		return "/" + p, true
-	}
-	return rest, strings.HasPrefix(rest, "/")
-}
-
-// realPath resolves the symbolic links of a clean absolute path; what does not
-// exist yet stays as it is.
-func (r resolver) realPath(p string) (string, error) {
-	rest := ""
-	for {
-		target, err := r.eval(p)
-		if err == nil {
-			return path.Join(target, rest), nil
-		}
-		if !errors.Is(err, objectstore.ErrNotExist) || p == "/" {
-			return "", err
-		}
-		rest = path.Join(path.Base(p), rest)
-		p = path.Dir(p)
-	}
-}
-
-// under returns what is left of p below dir; "" for dir itself.
-func under(p, dir string) (rest string, ok bool) {
-	if p == dir {
-		return "", true
-	}
-	if dir != "/" {
-		dir += "/"
-	}
-	return strings.CutPrefix(p, dir)
-}
-
-// inSQE says that an absolute real path lies in a _sqe directory of the
-// catalog's root, or is one (rule 51).
-func (r resolver) inSQE(p string) bool {
-	if len(r.roots) == 0 || !slices.Contains(strings.Split(p, "/"), sqeDirectory) {
-		return false // the root's links are resolved where it matters only: each write asks
-	}
-	root, err := r.realPath(path.Clean(r.roots[0]))
-	if err != nil {
-		return true // not known: the safe answer
-	}
-	rest, ok := under(p, root)
-	return ok && slices.Contains(strings.Split(rest, "/"), sqeDirectory)
-}
-
-// oddity says what is unwise about a place, "" for nothing (rule 51).
-func (r resolver) oddity(p place, database, name string) string {
-	if len(r.roots) == 0 {
-		return ""
-	}
-	root, err := r.realPath(path.Clean(r.roots[0]))
-	if err != nil {
-		return ""
-	}
-	if r.inSQE(p.real) {
-		return "the location lies in a manifest's own directory"
-	}
-	if p.real == root {
-		return "the location is the catalog's root"
-	}
-	if _, ok := under(path.Join(root, database, name, sqeDirectory), p.real); ok {
-		return "the location holds the table's own manifest directory"
-	}
-	return ""
 }

@@ -118,7 +118,10 @@ func (m *Manifests) database(name string, mod time.Time) Database {
 		}
 	}
 	entry.Database.Name = name
-	entry.Database.LocationURI = "file://" + strings.TrimSuffix(m.root.Bucket, "/") + "/" + m.root.Key + name
+	entry.Database.LocationURI = uri(m.root) + name
+	if strings.HasPrefix(m.root.Bucket, "/") { // a folder
+		entry.Database.LocationURI = "file://" + strings.TrimSuffix(m.root.Bucket, "/") + "/" + m.root.Key + name
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

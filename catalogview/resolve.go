@@ -129,7 +129,7 @@ func (v *View) writable(ctx context.Context, path string) (below, error) {
 	if slices.Contains(b.comps, controlName) {
 		return below{}, fmt.Errorf("%q: %w", path, ErrLevel)
 	}
-	if v.at.inSQE(b.real("")) {
+	if v.at.inSQE(b.place, b.comps) {
 		return below{}, &VerdictError{Table: b.id(), Class: table.ClassReadOnly, Reason: "_sqe is changed through the catalog alone, not through a data directory"}
 	}
 	if b.table.IsMetadata(b.comps[0]) {

@@ -76,7 +76,7 @@ func (v *View) statusBelow(ctx context.Context, comps []string, s Status) (Statu
 	if !t.Readable {
 		return s, nil
 	}
-	s.Location = path.Join(append([]string{b.place.real}, b.comps...)...)
+	s.Location = v.at.show(b.place, b.comps)
 	if t.Writable && len(b.comps) > 0 {
 		if _, err := v.writable(ctx, join(s.Path, "x")); errors.As(err, &verdict) {
 			s.Writable, s.Reason = false, verdict.Reason

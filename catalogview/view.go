@@ -57,7 +57,7 @@ func NewView(src Source, store objectstore.Store, o Options) *View {
 	o = o.orDefault()
 	v := &View{
 		src: src, store: store, o: o,
-		at:        resolver{roots: o.Roots, eval: o.EvalSymlinks},
+		at:        newResolver(o),
 		databases: newCells[databaseList](o),
 		database:  newCells[Database](o),
 		lists:     newCells[tableList](o),
