@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/table"
@@ -71,7 +72,7 @@ func (v *View) getTable(ctx context.Context, db, name string) (*entry, error) {
 				return nil, err
 			}
 			if raw.ETag == old.value.raw.ETag {
-				return v.judge(ctx, old.value.base, raw)
+				return v.judgeAgain(ctx, old.value, raw)
 			}
 		}
 		t, raw, err := v.src.Table(ctx, db, name)
@@ -90,12 +91,26 @@ func (v *View) listedTable(ctx context.Context, db string, info TableInfo, l tab
 	if !have || old.err != nil || info.Raw.ETag == "" || old.value.raw.ETag != info.Raw.ETag || !old.at.Before(l.at) {
 		return v.getTable(ctx, db, info.Name)
 	}
-	e, err := v.judge(ctx, old.value.base, info.Raw)
+	e, err := v.judgeAgain(ctx, old.value, info.Raw)
 	if err != nil {
 		return nil, err
 	}
 	v.tables.keep(key, cell[*entry]{value: e, at: l.at}, generation)
 	return e, nil
+}
+
+// judgeAgain is judge for an entry of the version that was judged before. What
+// lies at a good place of a flat store is not asked again: no link can turn
+// there.
+func (v *View) judgeAgain(ctx context.Context, old *entry, raw Raw) (*entry, error) {
+	p, ref := v.at.resolve(old.base.Location, old.base.Secret)
+	if v.trees || !old.table.Readable || ref != nil || p != old.place {
+		return v.judge(ctx, old.base, raw)
+	}
+	raw.Bytes = nil
+	e := *old
+	e.raw = raw
+	return &e, nil
 }
 
 // judge settles where a table lies and whether it may be used.
@@ -132,10 +147,17 @@ func (v *View) noDirectory(ctx context.Context, p place) (string, error) {
 	if p.Key == "" {
 		return "", nil
 	}
-	_, err := v.store.Stat(ctx, objectstore.Location{Bucket: p.Bucket, Key: strings.TrimSuffix(p.Key, "/")})
+	file := objectstore.Location{Bucket: p.Bucket, Key: strings.TrimSuffix(p.Key, "/")}
+	if !v.trees {
+		if file.Key == "" || strings.HasSuffix(file.Key, "/") {
+			return "", nil // no name, which no file has
+		}
+		return v.noDirectoryFlat(ctx, file, p.Location)
+	}
+	_, err := v.store.Stat(ctx, file)
 	switch {
 	case errors.Is(err, objectstore.ErrName):
-		return "cannot be stored: it, or a component of it, is too long or no file name", nil
+		return unstorable, nil
 	case errors.Is(err, objectstore.ErrDirectory):
 		return "", nil
 	case noObject(err):
@@ -148,6 +170,39 @@ func (v *View) noDirectory(ctx context.Context, p place) (string, error) {
 		return "", err
 	}
 	return "is a file", nil
+}
+
+const unstorable = "cannot be stored: it, or a component of it, is too long or no file name"
+
+// noDirectoryFlat is noDirectory where a name may be a file and a directory at
+// once. Rights are not asked for: what is below may be granted alone.
+func (v *View) noDirectoryFlat(ctx context.Context, file, dir objectstore.Location) (string, error) {
+	_, fileErr, there, dirErr := v.both(ctx, file, dir)
+	switch {
+	case errors.Is(fileErr, objectstore.ErrName):
+		return unstorable, nil
+	case there, noObject(fileErr), errors.Is(fileErr, objectstore.ErrPermission), errors.Is(dirErr, objectstore.ErrPermission):
+		return "", nil
+	case fileErr != nil || dirErr != nil:
+		return "", errors.Join(fileErr, dirErr)
+	}
+	return "is a file", nil
+}
+
+// both asks for an object and for a directory at once. Where the directory is,
+// the answer on the object is not waited for.
+func (v *View) both(ctx context.Context, file, dir objectstore.Location) (o objectstore.Object, fileErr error, there bool, dirErr error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var g sync.WaitGroup
+	g.Go(func() {
+		if there, dirErr = v.anything(ctx, dir); there {
+			cancel()
+		}
+	})
+	o, fileErr = v.store.Stat(ctx, file)
+	g.Wait()
+	return o, fileErr, there, dirErr
 }
 
 // special says that where a folder has no object, something else is that is no
@@ -200,6 +255,9 @@ func (v *View) findMetadata(ctx context.Context, e *entry) error {
 	schema := e.place.Location
 	schema.Key += "schema/"
 	there, err := v.anything(ctx, schema)
+	if !v.trees && errors.Is(err, objectstore.ErrPermission) {
+		there, err = true, nil // not known: the safe answer
+	}
 	if err != nil {
 		return fmt.Errorf("schema of %q: %w", e.id(), err)
 	}

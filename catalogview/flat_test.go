@@ -36,7 +36,12 @@ func (f *flatStore) Stat(_ context.Context, loc objectstore.Location) (objectsto
 }
 
 func (f *flatStore) Read(_ context.Context, o objectstore.Object, off, n int64) (objectstore.Object, io.ReadCloser, error) {
-	return o, io.NopCloser(bytes.NewReader([]byte(f.keys[o.Key])[off : off+n])), nil
+	if _, ok := f.keys[o.Key]; !ok {
+		return o, nil, objectstore.ErrNotExist
+	}
+	b := []byte(f.keys[o.Key])
+	off = min(off, int64(len(b)))
+	return f.object(o.Bucket, o.Key), io.NopCloser(bytes.NewReader(b[off:min(off+n, int64(len(b)))])), nil
 }
 
 func (f *flatStore) List(_ context.Context, prefix objectstore.Location, o objectstore.ListOptions) iter.Seq2[objectstore.Entry, error] {

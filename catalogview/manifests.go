@@ -30,12 +30,16 @@ const (
 // a regular file that can be reached without leaving the folder.
 //
 // Requests: a listing of databases is one List, of tables one List and a Stat a
-// directory, Database a List of one entry, Table a Stat and a Read.
+// directory, [parallel] at a time; Database a List of one entry; Table a Stat
+// and a Read, or the Read alone where the store is flat.
 type Manifests struct {
 	store   objectstore.Store
 	root    objectstore.Location
 	limits  table.Limits
 	secrets []string
+	// flat: what is there can be read without looking first, for it can be
+	// nothing but an object.
+	flat bool
 }
 
 var _ Source = (*Manifests)(nil)
@@ -44,7 +48,8 @@ var _ Source = (*Manifests)(nil)
 // ending in "/"). It asks the store nothing. Of o it takes Limits and Secrets.
 func NewManifests(store objectstore.Store, root objectstore.Location, o Options) *Manifests {
 	o = o.orDefault()
-	return &Manifests{store: store, root: root, limits: o.Limits, secrets: o.Secrets}
+	_, trees := store.(objectstore.Directories)
+	return &Manifests{store: store, root: root, limits: o.Limits, secrets: o.Secrets, flat: !trees}
 }
 
 func (m *Manifests) below(key string) objectstore.Location {
@@ -146,25 +151,56 @@ func (m *Manifests) Tables(ctx context.Context, database string) iter.Seq2[Table
 		if badName(database) || table.Hidden(database) {
 			return
 		}
-		for d, err := range m.directories(ctx, m.below(database+"/")) {
-			if err != nil {
-				yield(TableInfo{}, fmt.Errorf("list tables of %q: %w", database, err))
-				return
-			}
-			raw, err := m.Stat(ctx, database, d.Key)
-			switch {
-			case errors.Is(err, objectstore.ErrNotExist):
-				continue
-			case ctx.Err() != nil:
-				yield(TableInfo{}, fmt.Errorf("list tables of %q: %w", database, err))
-				return
-			}
-			// A manifest that cannot be asked for fails alone, where it is loaded.
-			if !yield(TableInfo{Name: d.Key, Raw: raw}, nil) {
-				return
+		names, err := m.names(ctx, database)
+		if err != nil {
+			yield(TableInfo{}, fmt.Errorf("list tables of %q: %w", database, err))
+			return
+		}
+		// Some at a time, so that a consumer that has enough ends it soon.
+		for batch := range slices.Chunk(names, 4*parallel) {
+			for _, t := range m.statAll(ctx, database, batch) {
+				switch {
+				case errors.Is(t.err, objectstore.ErrNotExist):
+					continue
+				case ctx.Err() != nil:
+					yield(TableInfo{}, fmt.Errorf("list tables of %q: %w", database, context.Cause(ctx)))
+					return
+				}
+				// A manifest that cannot be asked for fails alone, where it is loaded.
+				if !yield(t.TableInfo, nil) {
+					return
+				}
 			}
 		}
 	}
+}
+
+// names returns the directories of a database.
+func (m *Manifests) names(ctx context.Context, database string) ([]string, error) {
+	var names []string
+	for d, err := range m.directories(ctx, m.below(database+"/")) {
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, d.Key)
+	}
+	return names, nil
+}
+
+// asked is what a listing of tables learns of one.
+type asked struct {
+	TableInfo
+	err error
+}
+
+// statAll asks for manifests in parallel; the order is that of names.
+func (m *Manifests) statAll(ctx context.Context, database string, names []string) []asked {
+	all := make([]asked, len(names))
+	inParallel(len(names), func(i int) {
+		all[i].Name = names[i]
+		all[i].Raw, all[i].err = m.Stat(ctx, database, names[i])
+	})
+	return all
 }
 
 // Stat is [Source]'s.
@@ -205,6 +241,9 @@ func (m *Manifests) stat(ctx context.Context, database, name string) (objectstor
 // Table is [Source]'s. Raw.Bytes are the manifest's, unchanged; of one over the
 // cap the first bytes up to it.
 func (m *Manifests) Table(ctx context.Context, database, name string) (*table.Table, Raw, error) {
+	if m.flat {
+		return m.whole(ctx, database, name)
+	}
 	const tries = 20 // it may be replaced between Stat and Read
 	for try := 1; ; try++ {
 		o, err := m.stat(ctx, database, name)
@@ -215,34 +254,58 @@ func (m *Manifests) Table(ctx context.Context, database, name string) (*table.Ta
 			return nil, Raw{}, err
 		}
 		raw := m.rawOf(o)
-		raw.Bytes, err = m.read(ctx, o, raw.Size)
+		_, raw.Bytes, err = m.read(ctx, o, raw.Size)
 		if errors.Is(err, objectstore.ErrChanged) && try < tries {
 			continue
 		}
 		if err != nil {
 			return nil, Raw{}, fmt.Errorf("manifest of %q: %w", database+"/"+name, err)
 		}
-		if o.Size > m.limits.MaxBytes {
-			return table.TooLarge(database, name, o.Size, m.limits), raw, nil
-		}
-		return m.checkSecret(table.ParseManifest(database, name, raw.Bytes, m.limits)), raw, nil
+		return m.parse(database, name, o.Size, raw), raw, nil
 	}
 }
 
-func (m *Manifests) read(ctx context.Context, o objectstore.Object, n int64) ([]byte, error) {
-	if n == 0 {
-		return nil, nil
+// whole is Table by one request: the answer tells of which version it is.
+func (m *Manifests) whole(ctx context.Context, database, name string) (*table.Table, Raw, error) {
+	if !m.mayBe(database, name) {
+		return nil, Raw{}, fmt.Errorf("table %q: %w", database+"/"+name, objectstore.ErrNotExist)
 	}
-	_, body, err := m.store.Read(ctx, o, 0, n)
+	loc := m.below(database + "/" + name + "/" + manifestKey)
+	o, b, err := m.read(ctx, objectstore.Object{Location: loc}, m.limits.MaxBytes)
+	if errors.Is(err, objectstore.ErrDirectory) {
+		err = objectstore.ErrNotExist
+	}
 	if err != nil {
-		return nil, err
+		return nil, Raw{}, fmt.Errorf("manifest of %q: %w", database+"/"+name, err)
 	}
-	b := make([]byte, n)
+	raw := m.rawOf(o)
+	raw.Bytes = b
+	return m.parse(database, name, o.Size, raw), raw, nil
+}
+
+func (m *Manifests) parse(database, name string, size int64, raw Raw) *table.Table {
+	if size > m.limits.MaxBytes {
+		return table.TooLarge(database, name, size, m.limits)
+	}
+	return m.checkSecret(table.ParseManifest(database, name, raw.Bytes, m.limits))
+}
+
+// read returns the first n bytes of o, or all if it has fewer, and o as the
+// answer has it.
+func (m *Manifests) read(ctx context.Context, o objectstore.Object, n int64) (objectstore.Object, []byte, error) {
+	if n == 0 {
+		return o, nil, nil
+	}
+	o, body, err := m.store.Read(ctx, o, 0, n)
+	if err != nil {
+		return o, nil, err
+	}
+	b := make([]byte, min(n, o.Size))
 	_, err = io.ReadFull(body, b)
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return b, errors.Join(err, body.Close())
+	return o, b, errors.Join(err, body.Close())
 }
 
 // checkSecret: rule 54.

@@ -97,16 +97,17 @@ func (v *View) readDatabase(ctx context.Context, db string, yield yieldNode) err
 // loadAll loads the tables of a listing; nil stands for one that went meanwhile.
 func (v *View) loadAll(ctx context.Context, db string, l tableList) ([]*entry, error) {
 	entries := make([]*entry, len(l.all))
-	for i, info := range l.all {
-		e, err := v.listedTable(ctx, db, info, l)
+	inParallel(len(l.all), func(i int) {
+		e, err := v.listedTable(ctx, db, l.all[i], l)
 		switch {
 		case err == nil:
 			entries[i] = e
-		case ctx.Err() != nil:
-			return nil, err
 		case !errors.Is(err, objectstore.ErrNotExist):
-			entries[i] = unloaded(db, info.Name, err)
+			entries[i] = unloaded(db, l.all[i].Name, err)
 		}
+	})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	return entries, nil
 }
