@@ -87,7 +87,7 @@ func (c *controlDir) Lookup(ctx context.Context, base string, out *fuse.EntryOut
 		n.attributes(&out.Attr)
 		return c.NewInode(ctx, n, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: n.ino, Gen: 1}), 0
 	}
-	work, cancel := c.fs.background()
+	work, cancel := c.fs.work(ctx)
 	defer cancel()
 	data, err := c.content(work, dir, base)
 	if err != nil {

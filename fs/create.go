@@ -85,7 +85,7 @@ func (d *dirNode) vacant(ctx context.Context, path string, tid uint32, exclusive
 	if err != nil || d.justMissed(base, tid) {
 		return t, err // what another creates from now on is found by the publish's condition
 	}
-	_, err = f.View.Lookup(ctx, path)
+	_, err = f.lookup(ctx, path)
 	switch {
 	case err == nil:
 		return t, taken
@@ -119,7 +119,7 @@ func (f *FS) makeDirectory(ctx context.Context, path string, mode uint32) (catal
 	if base == controlName {
 		return none, objectstore.ErrExist
 	}
-	if _, err := f.View.Lookup(work, path); err == nil {
+	if _, err := f.lookup(work, path); err == nil {
 		return none, objectstore.ErrExist
 	}
 	if s, _, _ := f.names.stagedAt(path, 0); s != nil {
@@ -128,21 +128,21 @@ func (f *FS) makeDirectory(ctx context.Context, path string, mode uint32) (catal
 	if err := f.mayCreate(); err != nil {
 		return none, err
 	}
-	t, err := f.View.ResolveDirectory(work, path)
+	dir, _ := parent(path)
+	t, err := f.View.ResolveDirectory(work, path, f.local.children(dir)...)
 	if err != nil {
 		return none, err
 	}
-	dirs, ok := f.Store.(objectstore.Directories)
-	if !ok {
-		return none, errUnsupported
+	if dirs, ok := f.Store.(objectstore.Directories); ok {
+		err = f.makeWithParents(work, dirs, t)
+	} else {
+		err = f.makeLocal(path)
 	}
-	if err := f.makeWithParents(work, dirs, t); err != nil {
+	if err != nil {
 		return none, err
 	}
-	uid, gid := f.caller(ctx)
-	mode &= 0o7777
-	f.Attr.Set(attrKey(t.Directory()), "", attr.Attributes{Mode: &mode, UID: &uid, GID: &gid, Made: true})
-	return f.View.Lookup(work, path)
+	f.rememberDirectory(ctx, t.Directory(), mode)
+	return f.lookup(work, path)
 }
 
 // makeWithParents makes t's directory. A table whose location is not there yet

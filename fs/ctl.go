@@ -64,7 +64,7 @@ func (n *ctlNode) Fsync(context.Context, gofs.FileHandle, uint32) syscall.Errno 
 
 // Write runs the commands.
 func (n *ctlNode) Write(_ context.Context, _ gofs.FileHandle, data []byte, _ int64) (uint32, syscall.Errno) {
-	ctx, cancel := n.fs.background()
+	ctx, cancel := n.fs.lasting()
 	defer cancel()
 	for line := range strings.SplitSeq(string(data), "\n") {
 		if strings.TrimSpace(line) == "" {
@@ -132,8 +132,9 @@ func (f *FS) publishKept(ctx context.Context, w *staging.File) error {
 		return err
 	}
 	f.forgetKept(r.ID)
+	f.superseded(r.Target)
 	if n, err := f.View.Lookup(ctx, r.Path); err == nil {
-		f.remember(n.Object, r.Attributes)
+		f.remember(r.Path, n.Object, r.Attributes)
 	}
 	f.Refresh(r.Path)
 	return nil

@@ -88,13 +88,13 @@ func (d *dirNode) Lookup(ctx context.Context, base string, out *fuse.EntryOut) (
 		s.entry(out)
 		return s.EmbeddedInode(), 0
 	}
-	work, cancel := d.fs.background()
+	work, cancel := d.fs.work(ctx)
 	defer cancel()
 	var n catalogview.Node
 	if turned {
 		n, err = d.fs.lookupPinned(work, path, tid)
 	} else {
-		n, err = d.fs.View.Lookup(work, path)
+		n, err = d.fs.lookup(work, path)
 	}
 	if errors.Is(err, objectstore.ErrNotExist) {
 		if in := d.stagingName(ctx, dir, base, out); in != nil {
@@ -172,16 +172,16 @@ func (f *FS) dirAttributes(a *fuse.Attr, ino uint64, n catalogview.Node) {
 }
 
 // Getattr looks the directory up again: it may be gone.
-func (d *dirNode) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+func (d *dirNode) Getattr(ctx context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	path, err := d.path()
 	if err != nil { // removed, and still open
 		d.fs.fill(&out.Attr, d.name.ino, 0, time.Time{})
 		out.Mode, out.Uid, out.Gid, out.Nlink = syscall.S_IFDIR|uint32(d.fs.DirMode&^d.fs.Umask), d.fs.UID, d.fs.GID, 0
 		return 0
 	}
-	ctx, cancel := d.fs.background()
+	work, cancel := d.fs.work(ctx)
 	defer cancel()
-	n, err := d.fs.View.Lookup(ctx, path)
+	n, err := d.fs.lookup(work, path)
 	if errors.Is(err, objectstore.ErrNotExist) && d.fs.virtual(path) {
 		n, err = stagingTree(path), nil
 	}
@@ -201,7 +201,7 @@ func (d *dirNode) Setattr(_ context.Context, _ gofs.FileHandle, in *fuse.SetAttr
 	}
 	ctx, cancel := d.fs.background()
 	defer cancel()
-	n, err := d.fs.View.Lookup(ctx, path)
+	n, err := d.fs.lookup(ctx, path)
 	if err != nil {
 		return d.fs.fail("setattr", path, err)
 	}

@@ -67,7 +67,7 @@ func (e *entryNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, ui
 	if t := e.fs.entries.take(tid, e.node.Path); t != nil && t.node.ETag == e.node.ETag {
 		return &contentHandle{data: t.data}, fuse.FOPEN_KEEP_CACHE, 0
 	}
-	work, cancel := e.fs.background()
+	work, cancel := e.fs.work(ctx)
 	defer cancel()
 	data, n, err := e.fs.View.EntryJSON(work, strings.TrimSuffix(e.node.Path, ".json"))
 	if err != nil {

@@ -3,6 +3,7 @@ package fs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"syscall"
 
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
@@ -36,6 +37,8 @@ var (
 	errNoAttribute    = errors.New("no such attribute")
 	errRange          = errors.New("buffer too small")
 	errNoData         = errors.New("no data past this offset")
+
+	errTooManyDirectories = fmt.Errorf("too many empty directories: %w", objectstore.ErrNoSpace)
 )
 
 // errnos is the one table of what a program sees (tree.md, "Errors a user
@@ -84,6 +87,7 @@ var errnos = []struct { //nolint:gochecknoglobals // a constant table
 	{errRange, syscall.ERANGE},
 	{errNoData, syscall.ENXIO},
 	{context.DeadlineExceeded, syscall.EIO},
+	{context.Canceled, syscall.EINTR}, // its caller is being killed: see FS.work
 }
 
 // verdictErrno maps the class of a table's verdict.

@@ -86,6 +86,11 @@ type Config struct {
 	MetadataTTL    time.Duration
 	NegativeTTL    time.Duration
 	RequestTimeout time.Duration // bound of one request's work below; 0: 60 s
+	// LocalDirectories is the file that keeps the directories which live in the
+	// mount alone, where the store has none; "": they end with the mount.
+	LocalDirectories string
+	// StoreStatus tells what status.json shows of the store; nil: nothing.
+	StoreStatus func() any
 }
 
 // FS is one lake, to be mounted once.
@@ -99,6 +104,11 @@ type FS struct {
 	entries entryTurns
 	root    *dirNode
 	started time.Time
+
+	// flat: the store has no directories of its own, and no files (S3).
+	flat     bool
+	local    *localDirectories // empty unless flat
+	verified *verified
 
 	publishing inFlight
 	draining   atomic.Bool
@@ -120,15 +130,18 @@ func New(c Config) *FS {
 		proc: processTable{root: "/proc"}, started: time.Now(),
 	}
 	f.owners, f.mapped = &lockOwners{}, &writeBacks{}
+	f.verified = newVerified(f.MetadataTTL)
+	if _, ok := c.Store.(objectstore.Directories); !ok {
+		f.flat = true
+	} else {
+		c.LocalDirectories = ""
+	}
+	var err error
+	if f.local, err = newLocalDirectories(c.LocalDirectories); err != nil {
+		f.Log.Warn("directories that were made in an earlier mount are gone", slog.Any("error", err))
+	}
 	f.root = &dirNode{fs: f, held: held{name: f.names.acquire(""), on: true}}
 	return f
-}
-
-// background returns a context for one request's work. Interrupts do not end
-// it: Go programs are signalled all the time, and a program does not expect
-// EINTR from stat or close.
-func (f *FS) background() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), f.RequestTimeout)
 }
 
 // thread returns the calling thread's id; 0 if it is in another pid namespace.

@@ -131,7 +131,7 @@ func TestTurnedAwayReaderKeepsItsVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !names.pin("f", tid, "v2", file) {
+	if !names.pin("f", tid, "v2", opened{file: file}) {
 		t.Fatal("version not kept")
 	}
 	// The path means another file by now: the turn is the path's.
@@ -139,10 +139,10 @@ func TestTurnedAwayReaderKeepsItsVersion(t *testing.T) {
 	if _, turned, _ := names.stagedAt("f", tid); !turned {
 		t.Error("a rename over the path ended the turn")
 	}
-	if got := names.unpin(n, tid, "v2"); got != file {
-		t.Errorf("got %v, want the pinned file", got)
+	if got, ok := names.unpin(n, tid, "v2"); !ok || got.file != file {
+		t.Errorf("got %v %v, want the pinned file", got, ok)
 	}
-	if names.pin("f", tid, "v3", file) {
+	if names.pin("f", tid, "v3", opened{file: file}) {
 		t.Error("a version was kept for a thread that does not wait")
 	}
 	if err := file.Close(); err != nil {

@@ -3,6 +3,7 @@ package fs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"syscall"
@@ -11,7 +12,6 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"github.com/lakefs-mount/lakefs-mount/cache"
-	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
@@ -93,8 +93,8 @@ func (o *objectNode) path() string {
 
 // objectHandle is an open descriptor on a published version.
 type objectHandle struct {
-	file   *os.File // pinned; nil where the store has no files
-	handle *cache.Handle
+	opened
+	node   *objectNode
 	direct bool // the kernel reads file itself
 }
 
@@ -108,13 +108,26 @@ func (h *objectHandle) PassthroughFd() (int, bool) {
 	return int(h.file.Fd()), true
 }
 
+// failed answers a read that could not be served. That the version is gone is
+// told to all who would look it up again.
+func (h *objectHandle) failed(err error) syscall.Errno {
+	o := h.node
+	if supersedes(err) {
+		o.fs.superseded(o.object().Location)
+		err = fmt.Errorf("%w: %w", objectstore.ErrChanged, err) // removed, too: the descriptor lives on
+	}
+	return o.fs.fail("read", o.path(), err)
+}
+
 var _ gofs.FileReader = (*objectHandle)(nil)
 
 // Read serves what the kernel has not cached.
-func (h *objectHandle) Read(_ context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	n, err := h.handle.ReadAt(context.Background(), dest, off)
+func (h *objectHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	work, cancel := h.node.fs.work(ctx)
+	defer cancel()
+	n, err := h.handle.ReadAt(work, dest, off)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, toErrno(err)
+		return nil, h.failed(err)
 	}
 	return fuse.ReadResultData(dest[:n]), 0
 }
@@ -125,13 +138,13 @@ func (o *objectNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, u
 		return nil, 0, o.redirect(ctx, flags)
 	}
 	tid := thread(ctx)
-	work, cancel := o.fs.background()
+	work, cancel := o.fs.work(ctx)
 	defer cancel()
-	file := o.fs.names.unpin(o.name, tid, o.version.ETag)
-	if file == nil {
+	v, pinned := o.fs.names.unpin(o.name, tid, o.version.ETag)
+	if !pinned {
 		var err error
-		file, err = o.fs.openObject(work, o.object())
-		if errors.Is(err, objectstore.ErrChanged) || errors.Is(err, objectstore.ErrNotExist) {
+		v, err = o.fs.openVersion(work, o.object())
+		if supersedes(err) {
 			o.fs.names.turnAway(o.name, tid)
 			return nil, 0, toErrno(errSuperseded)
 		}
@@ -139,60 +152,20 @@ func (o *objectNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, u
 			return nil, 0, o.fs.fail("open", o.path(), err)
 		}
 	}
-	return o.open(file), fuse.FOPEN_KEEP_CACHE, 0
+	return &objectHandle{opened: v, node: o, direct: v.file != nil && o.fs.Passthrough}, fuse.FOPEN_KEEP_CACHE, 0
 }
 
-// open wraps a pinned file, or the store, in a handle.
-func (o *objectNode) open(file *os.File) *objectHandle {
-	obj := o.object()
-	v := cache.Version{Bucket: obj.Bucket, Key: obj.Key, ETag: obj.ETag, Size: obj.Size}
-	return &objectHandle{file: file, direct: file != nil && o.fs.Passthrough, handle: o.fs.Cache.Open(v, o.fetch(file))}
-}
-
-// fetch reads a range of the version for the cache.
-func (o *objectNode) fetch(file *os.File) cache.Fetch {
-	return func(ctx context.Context, off, n int64) (io.ReadCloser, error) {
+// openCache opens a version in the cache: on file, or where that is nil on the
+// store.
+func (f *FS) openCache(o objectstore.Object, file *os.File) *cache.Handle {
+	v := cache.Version{Bucket: o.Bucket, Key: o.Key, ETag: o.ETag, Size: o.Size}
+	return f.Cache.Open(v, func(ctx context.Context, off, n int64) (io.ReadCloser, error) {
 		if file != nil {
 			return io.NopCloser(io.NewSectionReader(file, off, n)), nil
 		}
-		_, body, err := o.fs.Store.Read(ctx, o.object(), off, n)
+		_, body, err := f.Store.Read(ctx, o, off, n)
 		return body, err
-	}
-}
-
-// openObject pins o's version where the store has files; nil, nil where not.
-func (f *FS) openObject(ctx context.Context, o objectstore.Object) (*os.File, error) {
-	s, ok := f.Store.(objectstore.Opener)
-	if !ok {
-		return nil, nil //nolint:nilnil // no file is not an error: reads go through the store
-	}
-	return s.OpenObject(ctx, o)
-}
-
-// lookupPinned looks path up and opens the version that it answers, for a
-// reader that was turned away once: a name that is replaced all the time must
-// not turn it away again.
-func (f *FS) lookupPinned(ctx context.Context, path string, tid uint32) (catalogview.Node, error) {
-	for {
-		n, err := f.View.Lookup(ctx, path)
-		if err != nil || n.Kind != catalogview.KindObject {
-			return n, err
-		}
-		file, err := f.openObject(ctx, n.Object)
-		if errors.Is(err, objectstore.ErrChanged) || errors.Is(err, objectstore.ErrNotExist) {
-			if ctx.Err() != nil {
-				return n, ctx.Err()
-			}
-			continue
-		}
-		if err != nil {
-			return n, err
-		}
-		if file != nil && !f.names.pin(path, tid, n.Object.ETag, file) {
-			_ = file.Close() // read only: nothing to lose
-		}
-		return n, nil
-	}
+	})
 }
 
 // Flush drops the closing process's POSIX locks.
@@ -212,10 +185,7 @@ func (o *objectNode) Release(ctx context.Context, fh gofs.FileHandle) syscall.Er
 		o.closed(l.owner, true)
 	}
 	if h, ok := fh.(*objectHandle); ok {
-		h.handle.Close()
-		if h.file != nil {
-			_ = h.file.Close() // read only: nothing to lose
-		}
+		h.close()
 	}
 	return 0
 }

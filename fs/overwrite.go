@@ -49,7 +49,7 @@ func (f *FS) reopen(ctx context.Context, n *name, flags uint32) syscall.Errno {
 	work, cancel := f.background()
 	defer cancel()
 	path, _ := f.names.pathOf(n)
-	now, err := f.View.Lookup(work, path)
+	now, err := f.lookup(work, path)
 	if err != nil || now.Kind != catalogview.KindObject {
 		return toErrno(errSuperseded)
 	}
@@ -84,6 +84,9 @@ func (f *FS) beginVersion(ctx context.Context, n *name, w staging.NewWrite, loc 
 	// The precondition is taken here, from the store: a cached one would refuse
 	// a good write, one taken at the publish would lose another's.
 	base, err := f.Store.Stat(ctx, loc)
+	if errors.Is(err, objectstore.ErrNotExist) {
+		f.superseded(loc)
+	}
 	if err != nil {
 		return nil, err
 	}

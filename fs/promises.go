@@ -1,9 +1,6 @@
 package fs
 
-import (
-	"os"
-	"time"
-)
+import "time"
 
 // pendingLife is how long a look-up that a redirect promised to a thread is
 // kept; the thread's next request comes within microseconds unless it died.
@@ -13,8 +10,9 @@ const pendingLife = 10 * time.Second
 // opens the version that it is given, so that it cannot be superseded again
 // before the OPEN that follows: the kernel retries once only.
 type turnedAway struct {
-	file *os.File
-	etag string
+	version opened
+	pinned  bool
+	etag    string
 }
 
 // turn is a thread that a redirect sent to look path up again. It is not the
@@ -81,47 +79,43 @@ func (t *names) turnAway(n *name, tid uint32) bool {
 // endTurn forgets entry when it is still the turn's, and closes what it holds.
 func (t *names) endTurn(at turn, entry *turnedAway) {
 	t.mu.Lock()
-	var f *os.File
+	var v opened
 	if t.turned[at] == entry {
 		delete(t.turned, at)
-		f = entry.file
+		v = entry.version
 	}
 	t.mu.Unlock()
-	if f != nil {
-		_ = f.Close() // read only: nothing to lose
-	}
+	v.close()
 }
 
-// pin keeps file, the version etag of path, for the OPEN that tid was turned
-// away to. It reports false, and does not take the file, if tid waits no more.
-func (t *names) pin(path string, tid uint32, etag string, file *os.File) bool {
+// pin keeps v, the version etag of path, for the OPEN that tid was turned away
+// to. It reports false, and does not take v, if tid waits no more.
+func (t *names) pin(path string, tid uint32, etag string, v opened) bool {
 	t.mu.Lock()
 	entry := t.turned[turn{path, tid}]
 	if entry == nil {
 		t.mu.Unlock()
 		return false
 	}
-	old := entry.file
-	entry.file, entry.etag = file, etag
+	old := entry.version
+	entry.version, entry.etag, entry.pinned = v, etag, true
 	t.mu.Unlock()
-	if old != nil {
-		_ = old.Close() // read only: nothing to lose
-	}
+	old.close()
 	return true
 }
 
-// unpin hands over what pin kept of version etag, or nil, and ends the turn.
-func (t *names) unpin(n *name, tid uint32, etag string) *os.File {
+// unpin hands over what pin kept of version etag, if it did, and ends the turn.
+func (t *names) unpin(n *name, tid uint32, etag string) (v opened, ok bool) {
 	t.mu.Lock()
 	at := turn{n.path, tid}
 	entry := t.turned[at]
-	var f *os.File
-	if entry != nil && entry.file != nil && entry.etag == etag {
-		f, entry.file = entry.file, nil
+	if entry != nil && entry.pinned && entry.etag == etag {
+		v, ok = entry.version, true
+		entry.version, entry.pinned = opened{}, false
 	}
 	t.mu.Unlock()
 	if entry != nil {
 		t.endTurn(at, entry)
 	}
-	return f
+	return v, ok
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"syscall"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/table"
 )
 
 var _ gofs.NodeOpendirHandler = (*dirNode)(nil)
@@ -29,9 +31,15 @@ func (d *dirNode) OpendirHandle(context.Context, uint32) (gofs.FileHandle, uint3
 // whatever was removed meanwhile; rewinddir(3) begins a new listing. The bridge
 // calls one method of a handle at a time.
 type dirHandle struct {
-	dir   *dirNode
-	next  func() (catalogview.Node, error, bool)
-	stop  func()
+	dir  *dirNode
+	next func() (catalogview.Node, error, bool)
+	stop func()
+	// ctx is the listing's: a call of ours that dies ends it.
+	ctx    context.Context
+	cancel context.CancelFunc
+	// local are the names still to be given out of directories that live in the
+	// mount alone; nil until the listing has ended.
+	local []string
 	pos   uint64 // of the entry given out last
 	given givenNames
 	last  catalogview.Node // of the entry given out last, if it is of the listing
@@ -70,7 +78,7 @@ var (
 )
 
 // Readdirent returns the next entry: ".", "..", then the listing's.
-func (h *dirHandle) Readdirent(context.Context) (*fuse.DirEntry, syscall.Errno) {
+func (h *dirHandle) Readdirent(ctx context.Context) (*fuse.DirEntry, syscall.Errno) {
 	path, err := h.dir.path()
 	if err != nil {
 		return nil, toErrno(err)
@@ -88,7 +96,7 @@ func (h *dirHandle) Readdirent(context.Context) (*fuse.DirEntry, syscall.Errno) 
 		h.last = catalogview.Node{}
 		return h.entry(path, i), 0
 	}
-	more, err := h.fetch(path)
+	more, err := h.fetch(ctx, path)
 	if err != nil {
 		return nil, h.dir.fs.fail("readdir", path, err)
 	}
@@ -99,16 +107,24 @@ func (h *dirHandle) Readdirent(context.Context) (*fuse.DirEntry, syscall.Errno) 
 }
 
 // fetch takes the next entry from the listing into given and last.
-func (h *dirHandle) fetch(path string) (more bool, err error) {
+func (h *dirHandle) fetch(ctx context.Context, path string) (more bool, err error) {
+	f := h.dir.fs
 	if h.failed != nil {
 		return false, h.failed
 	}
 	if h.next == nil {
-		h.next, h.stop = iter.Pull2(h.dir.fs.View.ReadDir(context.Background(), path))
+		h.ctx, h.cancel = context.WithCancel(context.Background())
+		h.next, h.stop = iter.Pull2(f.View.ReadDir(h.ctx, path))
 	}
+	if h.local != nil {
+		return h.fetchLocal(ctx, path)
+	}
+	stop := f.endWith(ctx, h.ctx, h.cancel)
 	n, err, ok := h.next()
-	if !ok || errors.Is(err, objectstore.ErrNotExist) && h.dir.fs.virtual(path) {
-		return false, nil
+	stop()
+	if !ok || errors.Is(err, objectstore.ErrNotExist) && (f.virtual(path) || f.local.has(path)) {
+		h.local = h.onlyLocal(path)
+		return h.fetchLocal(ctx, path)
 	}
 	if err != nil {
 		h.failed = err
@@ -120,6 +136,39 @@ func (h *dirHandle) fetch(path string) (more bool, err error) {
 		h.last = catalogview.Node{} // the directory was renamed meanwhile
 	}
 	return true, nil
+}
+
+// onlyLocal returns the directories in path that the listing did not have. It is
+// not nil.
+func (h *dirHandle) onlyLocal(path string) []string {
+	names := h.dir.fs.local.children(path)
+	if len(names) == 0 {
+		return []string{}
+	}
+	seen := make(map[string]bool, len(h.given.ends))
+	for i := range h.given.ends {
+		base, _ := h.given.at(uint64(i))
+		seen[base] = true
+	}
+	return slices.DeleteFunc(names, func(base string) bool {
+		return seen[base] || table.StagingTree(base)
+	})
+}
+
+// fetchLocal is fetch behind the end of the store's listing.
+func (h *dirHandle) fetchLocal(ctx context.Context, path string) (more bool, err error) {
+	for len(h.local) > 0 {
+		base := h.local[0]
+		h.local = h.local[1:]
+		n, err := h.dir.fs.localNode(ctx, child(path, base))
+		if err != nil || !h.dir.fs.local.has(n.Path) {
+			continue // a database or table above one; or removed meanwhile
+		}
+		h.given.add(base, true)
+		h.last = n
+		return true, nil
+	}
+	return false, nil
 }
 
 // entry gives out the i-th name.
@@ -165,6 +214,7 @@ func (h *dirHandle) Seekdir(ctx context.Context, off uint64) syscall.Errno {
 func (h *dirHandle) Releasedir(context.Context, uint32) {
 	if h.stop != nil {
 		h.stop()
+		h.cancel()
 	}
 	*h = dirHandle{dir: h.dir}
 }

@@ -38,7 +38,7 @@ func (f *FS) unlink(ctx context.Context, path string) error {
 	if _, base := parent(path); base == controlName {
 		return errIsDirectory
 	}
-	n, err := f.View.Lookup(ctx, path)
+	n, err := f.lookup(ctx, path)
 	s, _, _ := f.names.stagedAt(path, 0)
 	if errors.Is(err, objectstore.ErrNotExist) && s != nil {
 		return f.unlinkStaged(path)
@@ -68,6 +68,7 @@ func (f *FS) unlink(ctx context.Context, path string) error {
 		return err
 	}
 	f.Attr.Delete(attrKey(n.Object.Location))
+	f.vanished(path, n.Object.Location)
 	return f.unlinkStaged(path)
 }
 
@@ -108,7 +109,7 @@ func (f *FS) rmdir(ctx context.Context, path string) error {
 	if _, base := parent(path); base == controlName {
 		return errControl
 	}
-	n, err := f.View.Lookup(ctx, path)
+	n, err := f.lookup(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -124,13 +125,18 @@ func (f *FS) rmdir(ctx context.Context, path string) error {
 	if n.Kind == catalogview.KindTable {
 		return f.rmdirTable(ctx, path)
 	}
-	if err := f.mayRemoveDirectory(n.Location()); err != nil {
+	if err := f.mayRemoveDirectory(path, n.Location()); err != nil {
 		return err
 	}
 	if _, err := f.View.Resolve(ctx, path); err != nil {
 		return err
 	}
-	if err := f.deleteDirectory(ctx, n); err != nil {
+	if f.flat {
+		err = f.removeFlat(ctx, path, n)
+	} else {
+		err = f.deleteDirectory(ctx, n)
+	}
+	if err != nil {
 		return err
 	}
 	f.Attr.Delete(attrKey(n.Location()))
@@ -173,10 +179,16 @@ func (f *FS) rmdirTable(ctx context.Context, path string) error {
 		}
 		return objectstore.ErrNotEmpty
 	}
+	if len(f.local.children(path)) > 0 {
+		return objectstore.ErrNotEmpty
+	}
 	f.names.remove(path)
 	return nil
 }
 
-func (f *FS) mayRemoveDirectory(loc objectstore.Location) error {
+func (f *FS) mayRemoveDirectory(path string, loc objectstore.Location) error {
+	if f.local.has(path) && !f.ReadOnly && f.Write >= WriteCreate {
+		return nil // nobody else's: the objects in it, if any, forbid it
+	}
 	return f.mayChange(objectstore.Object{Location: loc}, WriteDelete)
 }

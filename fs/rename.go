@@ -36,7 +36,7 @@ func (d *dirNode) Rename(_ context.Context, base string, newParent gofs.InodeEmb
 	if err != nil {
 		return toErrno(err)
 	}
-	ctx, cancel := d.fs.background()
+	ctx, cancel := d.fs.lasting()
 	defer cancel()
 	m := move{fs: d.fs, from: child(dir, base), to: child(newDir, newBase), noReplace: flags&renameNoReplace != 0}
 	return d.fs.fail("rename", m.from, m.run(ctx))
@@ -62,7 +62,7 @@ func (m *move) run(ctx context.Context) error {
 	if s != nil {
 		return m.staged(ctx, s)
 	}
-	n, err := m.fs.View.Lookup(ctx, m.from)
+	n, err := m.fs.lookup(ctx, m.from)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (m *move) prepare(ctx context.Context) error {
 	if m.target, err = m.fs.View.Resolve(ctx, m.to); err != nil {
 		return err
 	}
-	n, err := m.fs.View.Lookup(ctx, m.to)
+	n, err := m.fs.lookup(ctx, m.to)
 	switch {
 	case errors.Is(err, objectstore.ErrNotExist):
 		if s, _, _ := m.fs.names.stagedAt(m.to, 0); s != nil && m.noReplace {
@@ -168,7 +168,11 @@ func (f *FS) dropReplaced(ctx context.Context, was staging.Record) error {
 		return err
 	}
 	f.Attr.Delete(attrKey(was.Target))
-	return f.deleteOne(ctx, was.Target)
+	if err := f.deleteOne(ctx, was.Target); err != nil {
+		return err
+	}
+	f.vanished(was.Path, was.Target)
+	return nil
 }
 
 // object renames a published file.
@@ -188,18 +192,35 @@ func (m *move) object(ctx context.Context, n catalogview.Node) error {
 	if err := m.checkFormat(ctx, n); err != nil {
 		return err
 	}
-	cond := objectstore.Cond{IfNoneMatch: m.noReplace}
-	obj, err := m.fs.Committer.Rename(ctx, m.target.Location, n.Object, cond)
+	obj, err := m.fs.Committer.Rename(ctx, m.target.Location, n.Object, m.condition())
 	if err != nil {
+		if supersedes(err) || errors.Is(err, objectstore.ErrExist) {
+			m.fs.superseded(n.Object.Location)
+			m.fs.superseded(m.target.Location)
+		}
 		return err
 	}
 	m.fs.Attr.Move(attrKey(n.Object.Location), n.Object.ETag, attrKey(obj.Location), obj.ETag)
+	m.fs.vanished(m.from, n.Object.Location)
+	m.fs.published(m.to, obj)
 	for _, w := range m.renamed(nil, obj.Location) {
 		if err := w.file.SetTarget(m.retarget(w, obj)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// condition is what must hold at the target. A store over a network takes its
+// time: what another put there meanwhile is not replaced unseen.
+func (m *move) condition() objectstore.Cond {
+	switch {
+	case m.noReplace, m.fs.flat && m.old == nil:
+		return objectstore.Cond{IfNoneMatch: true}
+	case m.fs.flat:
+		return objectstore.Cond{IfMatch: m.old.Match}
+	}
+	return objectstore.Cond{}
 }
 
 // checkFormat holds a file that moves in under a counted name to the format of
@@ -278,7 +299,7 @@ func (m *move) directory(ctx context.Context, n catalogview.Node) error {
 // directoryTarget is where the directory goes: a new name, or an empty directory.
 func (m *move) directoryTarget(ctx context.Context) (objectstore.Location, error) {
 	var none objectstore.Location
-	n, err := m.fs.View.Lookup(ctx, m.to)
+	n, err := m.fs.lookup(ctx, m.to)
 	switch {
 	case errors.Is(err, objectstore.ErrNotExist):
 		t, refused := m.fs.View.ResolveDirectory(ctx, m.to)

@@ -210,7 +210,7 @@ func setAttributes(a *staging.Attributes, in *fuse.SetAttrIn) (changed bool) {
 }
 
 func (s *stagedNode) truncate(ctx context.Context, fh gofs.FileHandle, size int64) syscall.Errno {
-	work, cancel := s.fs.background()
+	work, cancel := s.fs.lasting()
 	defer cancel()
 	if err := s.file.Truncate(work, size); err != nil {
 		return s.fs.fail("truncate", s.path(), err)

@@ -42,7 +42,7 @@ func (s *stagedNode) Flush(ctx context.Context, fh gofs.FileHandle) syscall.Errn
 	s.mu.Lock()
 	todo := s.rule.flush(fl, s.facts())
 	s.mu.Unlock()
-	work, cancel := s.fs.background()
+	work, cancel := s.fs.lasting()
 	defer cancel()
 	switch todo {
 	case doPublish:
@@ -131,7 +131,7 @@ func (s *stagedNode) tear() {
 // file of their partition's format. On an O_SYNC descriptor it comes with each
 // write, which is no sign of a whole: the close publishes.
 func (s *stagedNode) Fsync(_ context.Context, fh gofs.FileHandle, _ uint32) syscall.Errno {
-	work, cancel := s.fs.background()
+	work, cancel := s.fs.lasting()
 	defer cancel()
 	if err := s.file.Sync(work); err != nil {
 		return s.fs.fail("fsync", s.path(), err)
@@ -167,7 +167,7 @@ func (s *stagedNode) Release(ctx context.Context, fh gofs.FileHandle) syscall.Er
 		todo = doNothing
 	}
 	if todo == doPublish {
-		work, cancel := s.fs.background()
+		work, cancel := s.fs.lasting()
 		_ = s.publish(work) // its failure is logged and shown; nobody waits for it
 		cancel()
 	}
@@ -197,6 +197,9 @@ func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 	}
 	s.fs.observePublish(began, err)
 	if err != nil {
+		if errors.Is(err, objectstore.ErrExist) || supersedes(err) {
+			s.fs.superseded(s.file.Record().Target)
+		}
 		s.mu.Lock()
 		s.appendOK = false
 		s.refused, s.refusedAt = true, s.file.Changes()
@@ -205,7 +208,7 @@ func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 		s.freeRoom()
 		return s.fs.fail(opPublish, s.path(), err)
 	}
-	s.fs.remember(obj, s.file.Record().Attributes)
+	s.fs.remember(s.path(), obj, s.file.Record().Attributes)
 	s.fs.names.hide(s)
 	return 0
 }
@@ -268,6 +271,14 @@ func (s *stagedNode) unlink() {
 }
 
 // remember keeps what a publish set: attributes, and that this mount made it.
-func (f *FS) remember(o objectstore.Object, a staging.Attributes) {
-	f.Attr.Set(attrKey(o.Location), o.ETag, madeAttributes(a))
+func (f *FS) remember(path string, o objectstore.Object, a staging.Attributes) {
+	kept := madeAttributes(a)
+	if f.flat && kept.MTime == nil {
+		// The answer to a write has no time of the object, only one of its own;
+		// whoever saw it (make, rsync) must not see another in the next listing.
+		t := o.ModTime
+		kept.MTime = &t
+	}
+	f.Attr.Set(attrKey(o.Location), o.ETag, kept)
+	f.published(path, o)
 }

@@ -38,6 +38,7 @@ type mountStatus struct {
 	ReadOnly    bool      `json:"read_only"`
 	Passthrough bool      `json:"passthrough"`
 	Draining    bool      `json:"draining"`
+	Store       any       `json:"store,omitempty"`
 }
 
 // directoryStatus is status.json.
@@ -59,6 +60,9 @@ func (f *FS) statusJSON(ctx context.Context, dir string) ([]byte, error) {
 		s.Mount = &mountStatus{
 			Version: f.Version, Source: f.Source, PID: os.Getpid(), Started: f.started,
 			Write: writeNames[f.Write], ReadOnly: f.ReadOnly, Passthrough: f.Passthrough, Draining: f.draining.Load(),
+		}
+		if f.StoreStatus != nil {
+			s.Mount.Store = f.StoreStatus()
 		}
 	} else {
 		view, err := f.View.Status(ctx, dir)

@@ -2,6 +2,7 @@ package fs
 
 import (
 	"context"
+	"strings"
 	"syscall"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
@@ -51,7 +52,14 @@ func uri(l objectstore.Location) string {
 	if l.Bucket == "" {
 		return ""
 	}
-	return "file://" + l.Bucket + "/" + l.Key
+	if strings.HasPrefix(l.Bucket, "/") { // a folder's path
+		return "file://" + l.Bucket + "/" + l.Key
+	}
+	_, bucket, secret := strings.Cut(l.Bucket, "@")
+	if !secret {
+		bucket = l.Bucket
+	}
+	return "s3://" + bucket + "/" + l.Key
 }
 
 func (o *objectNode) xattrs() xattrs {
@@ -104,7 +112,7 @@ func (d *dirNode) xattrs() xattrs {
 	}
 	ctx, cancel := d.fs.background()
 	defer cancel()
-	n, err := d.fs.View.Lookup(ctx, path)
+	n, err := d.fs.lookup(ctx, path)
 	if err != nil || n.Location() == (objectstore.Location{}) {
 		return nil
 	}

@@ -1,0 +1,152 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+
+	"github.com/lakefs-mount/lakefs-mount/attr"
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+)
+
+// This file has what a store without directories needs (S3): the directories
+// that live in the mount alone, and what the view has to be told.
+
+// lookup finds what is at path: a directory that lives in the mount alone, or
+// what the view has there.
+func (f *FS) lookup(ctx context.Context, path string) (catalogview.Node, error) {
+	if f.local.has(path) {
+		if n, err := f.localNode(ctx, path); err == nil {
+			return n, nil
+		}
+	}
+	return f.View.Lookup(ctx, path)
+}
+
+// localNode describes the directory path below a table; it asks for nothing.
+func (f *FS) localNode(ctx context.Context, path string) (catalogview.Node, error) {
+	t, err := f.View.Resolve(ctx, path)
+	if err != nil {
+		return catalogview.Node{}, err
+	}
+	return catalogview.Node{
+		Kind: catalogview.KindDirectory, Path: path, Object: objectstore.Object{Location: t.Directory()},
+		Table: t.Table, Level: t.Level + 1,
+	}, nil
+}
+
+// published tells the view and what the mount remembers that o is at path now.
+func (f *FS) published(path string, o objectstore.Object) {
+	if !f.flat {
+		return
+	}
+	f.View.Wrote(o)
+	f.verified.note(o)
+	dir, _ := parent(path)
+	f.warnLocal(path, f.local.filled(dir))
+}
+
+// vanished tells them that the object at path is gone. Its directory stays, as
+// on any disk, until it is removed.
+func (f *FS) vanished(path string, loc objectstore.Location) {
+	if !f.flat {
+		return
+	}
+	f.View.Removed(loc)
+	f.verified.drop(loc)
+	f.keepLocal(path)
+}
+
+// keepLocal keeps the directory of path, if it lies below a table's own.
+func (f *FS) keepLocal(path string) {
+	if dir, _ := parent(path); strings.Count(dir, "/") >= 2 {
+		f.local.empty(dir)
+	}
+}
+
+// superseded tells them that what they know of loc is no longer so.
+func (f *FS) superseded(loc objectstore.Location) {
+	if !f.flat {
+		return
+	}
+	f.View.Stale(loc)
+	f.verified.drop(loc)
+}
+
+// warnLocal logs that the mount's own directories are not kept over its end.
+func (f *FS) warnLocal(path string, err error) {
+	if err != nil {
+		f.Log.Warn("a directory of this mount alone is not kept over its end", attrPath(path), slog.Any("error", err))
+	}
+}
+
+// makeLocal makes a directory that lives in the mount alone.
+func (f *FS) makeLocal(path string) error {
+	err := f.local.make(path)
+	if errors.Is(err, errTooManyDirectories) {
+		return err
+	}
+	f.warnLocal(path, err)
+	return nil
+}
+
+// removeFlat removes a directory in which the store has nothing but its own
+// markers, which go too. The store is asked, not a cached listing: what is not
+// shown must not be left without its directory.
+func (f *FS) removeFlat(ctx context.Context, path string, n catalogview.Node) error {
+	if len(f.local.children(path)) > 0 {
+		return objectstore.ErrNotEmpty
+	}
+	own, err := f.ownMarkers(ctx, n)
+	if err != nil {
+		return err
+	}
+	for _, o := range own {
+		if err := f.mayChange(o, WriteDelete); err != nil {
+			return err
+		}
+	}
+	for _, o := range own {
+		if err := f.deleteOne(ctx, o.Location); err != nil {
+			return err
+		}
+		f.View.Removed(o.Location)
+	}
+	f.View.Removed(n.Location())
+	f.warnLocal(path, f.local.remove(path))
+	f.keepLocal(path)
+	return nil
+}
+
+// ownMarkers returns the objects by which a directory is there though nothing
+// lies in it: "p/" and "p_$folder$". ErrNotEmpty if something does.
+func (f *FS) ownMarkers(ctx context.Context, n catalogview.Node) ([]objectstore.Object, error) {
+	var own []objectstore.Object
+	dir := n.Location()
+	for e, err := range f.Store.List(ctx, dir, objectstore.ListOptions{Delimiter: true, Limit: 2}) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Key != dir.Key || e.Prefix || e.Size > 0 {
+			return nil, objectstore.ErrNotEmpty
+		}
+		own = append(own, e.Object)
+	}
+	marker, err := f.View.Marker(ctx, n)
+	switch {
+	case err == nil:
+		own = append(own, marker)
+	case !errors.Is(err, objectstore.ErrNotExist):
+		return nil, err
+	}
+	return own, nil
+}
+
+// rememberDirectory keeps what is remembered of a new directory.
+func (f *FS) rememberDirectory(ctx context.Context, dir objectstore.Location, mode uint32) {
+	uid, gid := f.caller(ctx)
+	mode &= 0o7777
+	f.Attr.Set(attrKey(dir), "", attr.Attributes{Mode: &mode, UID: &uid, GID: &gid, Made: true})
+}

@@ -1,0 +1,100 @@
+package fs
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func newLocal(t *testing.T, file string) *localDirectories {
+	t.Helper()
+	l, err := newLocalDirectories(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func wantLocal(t *testing.T, l *localDirectories, paths ...string) {
+	t.Helper()
+	var got []string
+	for p := range l.dirs {
+		got = append(got, p)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, paths) {
+		t.Errorf("known: %q, want %q", got, paths)
+	}
+}
+
+func TestLocalDirectoriesStayWhileSomethingSpeaksForThem(t *testing.T) {
+	l := newLocal(t, "")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(l.make("s/o/a/b"))
+	wantLocal(t, l, "", "s", "s/o", "s/o/a", "s/o/a/b")
+	if got := l.children("s/o/a"); !slices.Equal(got, []string{"b"}) {
+		t.Errorf("children = %q", got)
+	}
+	if l.has("s/o/a/c") || !l.has("s/o/a") {
+		t.Error("has is wrong")
+	}
+	l.empty("s/o/a")
+	must(l.remove("s/o/a/b"))
+	wantLocal(t, l, "", "s", "s/o", "s/o/a")
+	must(l.make("s/o/a/c/d"))
+	must(l.filled("s/o/a/c"))
+	wantLocal(t, l, "", "s", "s/o", "s/o/a", "s/o/a/c", "s/o/a/c/d")
+	must(l.filled("s/o/a/c/d"))
+	wantLocal(t, l)
+	must(l.make("s/o/x/y"))
+	must(l.remove("s/o/x"))
+	wantLocal(t, l)
+	if l.made != 0 {
+		t.Errorf("made = %d, want 0", l.made)
+	}
+}
+
+func TestLocalDirectoriesSurviveARemount(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "directories")
+	l := newLocal(t, file)
+	for _, p := range []string{"s/o/a", "s/o/b", "s/o/new\nline"} {
+		if err := l.make(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.empty("s/o/emptied")
+	if err := l.remove("s/o/b"); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(`+"s/o/cut`); err != nil { // by a crash
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		l = newLocal(t, file)
+		wantLocal(t, l, "", "s", "s/o", "s/o/a", "s/o/new\nline")
+	}
+}
+
+func TestLocalDirectoriesAreBounded(t *testing.T) {
+	l := newLocal(t, "")
+	l.made = maxLocalDirectories
+	if err := l.make("s/o/a"); err == nil {
+		t.Error("no limit")
+	}
+	if l.has("s/o/a") {
+		t.Error("made past the limit")
+	}
+}

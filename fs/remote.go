@@ -1,0 +1,90 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/lakefs-mount/lakefs-mount/cache"
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+)
+
+// opened is a version that is known to be there: a file of this host, or the
+// answer to a first read that has begun.
+type opened struct {
+	file   *os.File
+	handle *cache.Handle
+}
+
+func (o opened) close() {
+	if o.handle != nil {
+		o.handle.Close()
+	}
+	if o.file != nil {
+		_ = o.file.Close() // read only: nothing to lose
+	}
+}
+
+// openVersion opens o's version: ErrChanged or ErrNotExist if it is no longer
+// the one that is there. Of a store over a network that is told by the head of
+// the first bytes' answer, which the reader would ask for anyhow.
+func (f *FS) openVersion(ctx context.Context, o objectstore.Object) (opened, error) {
+	if s, ok := f.Store.(objectstore.Opener); ok {
+		file, err := s.OpenObject(ctx, o)
+		if err != nil {
+			return opened{}, err
+		}
+		return opened{file: file, handle: f.openCache(o, file)}, nil
+	}
+	h := f.openCache(o, nil)
+	if f.verified.has(o) {
+		return opened{handle: h}, nil
+	}
+	err := f.verify(ctx, o, h)
+	if err == nil {
+		f.verified.note(o)
+		return opened{handle: h}, nil
+	}
+	h.Close()
+	if supersedes(err) {
+		f.superseded(o.Location)
+	}
+	return opened{}, err
+}
+
+// verify asks the store whether o is what is there, by its first bytes.
+func (f *FS) verify(ctx context.Context, _ objectstore.Object, h *cache.Handle) error {
+	return h.Begin(ctx)
+}
+
+// supersedes tells errors that say another version is there, or none.
+func supersedes(err error) bool {
+	return errors.Is(err, objectstore.ErrChanged) || errors.Is(err, objectstore.ErrNotExist)
+}
+
+// lookupPinned looks path up and opens the version that it answers, for a
+// reader that was turned away once: a name that is replaced all the time must
+// not turn it away again.
+func (f *FS) lookupPinned(ctx context.Context, path string, tid uint32) (catalogview.Node, error) {
+	for {
+		n, err := f.lookup(ctx, path)
+		if err != nil || n.Kind != catalogview.KindObject {
+			return n, err
+		}
+		v, err := f.openVersion(ctx, n.Object)
+		if supersedes(err) {
+			if ctx.Err() != nil {
+				return n, ctx.Err()
+			}
+			continue
+		}
+		if err != nil {
+			return n, err
+		}
+		if !f.names.pin(path, tid, n.Object.ETag, v) {
+			v.close()
+		}
+		return n, nil
+	}
+}
