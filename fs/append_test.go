@@ -13,7 +13,7 @@ import (
 // second mounts the warehouse of l once more, with a state directory of its own.
 func second(t *testing.T, l *mounttest.Lake, flags ...string) *mounttest.Lake {
 	t.Helper()
-	return mounttest.Mount(t, mounttest.Options{Source: l.Source, Flags: flags})
+	return l.Second(flags...)
 }
 
 // appended asserts that the log has exactly lines 1 to n of each writer, each
@@ -163,7 +163,7 @@ func TestCase24WhoSeesAnUnpublishedFile(t *testing.T) {
 import glob
 there = "`+m.Path(csvDir)+`/"
 fd = os.open("n", os.O_WRONLY | os.O_CREAT, 0o640); os.write(fd, b"a\n")
-eq(os.listdir(store), [])
+eq(stored_names(), [])
 eq(os.listdir("."), [])
 eq(glob.glob("*"), [])
 eq(os.listdir(there), [])
@@ -182,7 +182,7 @@ eq(open(".lakefs/staged/" + shown[0], "rb").read(), b"a\nb\n")
 eq(err(os.open, ".lakefs/staged/" + shown[0], os.O_WRONLY), "EPERM")
 eq(err(os.unlink, ".lakefs/staged/" + shown[0]), "EBUSY")
 os.close(fd)
-eq(os.listdir(store), ["n"])
+eq(stored_names(), ["n"])
 eq(os.listdir(there), ["n"])
 eq(open(there + "n", "rb").read(), b"a\nb\n")
 eq(os.listdir(".lakefs/staged"), [])

@@ -62,7 +62,7 @@ func TestCase1Vim(t *testing.T) {
 func TestCase2SedInPlace(t *testing.T) {
 	t.Parallel()
 	l := mountTwo(t, map[string]string{"f": "x\nx\n"}, "--write=delete")
-	stop := watchNames(l.Data(csvDir), "f")
+	stop := watchNames(l.Window(csvDir), "f")
 	for range 20 {
 		l.MustSh(`cd ` + csvDir + `; sed -i s/x/y/ f; sed -i s/y/x/ f`)
 	}
@@ -163,6 +163,7 @@ func TestCase42NeighboursOfACommonPrefixAreLeft(t *testing.T) {
 // Case 43, of a folder's locations: what is refused, and no file of the host is shown.
 func TestCase43LocationsOfAFolder(t *testing.T) {
 	t.Parallel()
+	mounttest.FolderOnly(t, "locations")
 	l := mounttest.New(t, mounttest.Options{})
 	at := func(name, location string) mounttest.Table {
 		return mounttest.Table{Database: "db", Name: name, Format: "csv", Location: location}
@@ -186,7 +187,7 @@ func TestCase43LocationsOfAFolder(t *testing.T) {
 		_, err := l.Names("db/" + name)
 		wantErrno(t, name+": readdir", err, want)
 		wantErrno(t, name+": look-up", statErr(l, "db/"+name+"/passwd"), want)
-		wantContent(t, l, "db/"+name+".json", outside(t, l.Manifest("db/"+name)))
+		wantContent(t, l, "db/"+name+".json", l.StoredManifest("db/"+name))
 	}
 }
 

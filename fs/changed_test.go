@@ -33,11 +33,38 @@ func TestChangedByOthersIsSeenAfterTheTTL(t *testing.T) {
 	reads := func(path, want string) func() bool {
 		return func() bool { got, err := l.ReadFile(path); return err == nil && got == want }
 	}
-	putOutside(t, l.Data("db/t/f"), "replaced, and longer")
+	l.PutStored("db/t/f", "replaced, and longer")
 	l.Eventually("replaced", seenWithin, reads("db/t/f", "replaced, and longer"))
 	if info, err := l.Lstat("db/t/f"); err != nil || info.Size() != 20 {
 		t.Errorf("stat of the replaced file: %v, %v", info, err)
 	}
+	if l.OnS3() {
+		l.PutStored("db/t/f", "rep")
+		l.Eventually("cut", seenWithin, reads("db/t/f", "rep"))
+	} else {
+		changeInPlace(t, l, reads)
+	}
+	l.PutStored("db/t/g", "rep")
+	l.RemoveStored("db/t/f")
+	l.Eventually("renamed: gone", seenWithin, func() bool { return os.IsNotExist(statErr(l, "db/t/f")) })
+	l.Eventually("renamed: there", seenWithin, reads("db/t/g", "rep"))
+	l.RemoveStored("db/t/g")
+	l.PutStored("db/t/g/inner", "now a directory")
+	l.Eventually("a file became a directory", seenWithin, reads("db/t/g/inner", "now a directory"))
+	l.RemoveStored("db/t/g/inner")
+	if !l.OnS3() { // a bucket has no directory to remove
+		if err := os.Remove(l.Data("db/t/g")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.PutStored("db/t/g", "and back")
+	l.Eventually("a directory became a file", seenWithin, reads("db/t/g", "and back"))
+}
+
+// changeInPlace changes the file f of the folder, "replaced, and longer", as
+// nothing can be changed in a bucket; it leaves "rep".
+func changeInPlace(t *testing.T, l *mounttest.Lake, reads func(path, want string) func() bool) {
+	t.Helper()
 	f, err := os.OpenFile(l.Data("db/t/f"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -55,24 +82,14 @@ func TestChangedByOthersIsSeenAfterTheTTL(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Eventually("chmod", seenWithin, func() bool { return stat(t, l, "db/t/f").Mode&0o777 == 0o751 })
-	if err := os.Rename(l.Data("db/t/f"), l.Data("db/t/g")); err != nil {
+	if err := os.Rename(l.Data("db/t/f"), l.Data("db/t/moved")); err != nil {
 		t.Fatal(err)
 	}
 	l.Eventually("renamed: gone", seenWithin, func() bool { return os.IsNotExist(statErr(l, "db/t/f")) })
-	l.Eventually("renamed: there", seenWithin, reads("db/t/g", "rep"))
-	if err := os.Remove(l.Data("db/t/g")); err != nil {
+	l.Eventually("renamed: there", seenWithin, reads("db/t/moved", "rep"))
+	if err := os.Rename(l.Data("db/t/moved"), l.Data("db/t/f")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(l.Data("db/t/g"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	putOutside(t, l.Data("db/t/g/inner"), "now a directory")
-	l.Eventually("a file became a directory", seenWithin, reads("db/t/g/inner", "now a directory"))
-	if err := os.RemoveAll(l.Data("db/t/g")); err != nil {
-		t.Fatal(err)
-	}
-	putOutside(t, l.Data("db/t/g"), "and back")
-	l.Eventually("a directory became a file", seenWithin, reads("db/t/g", "and back"))
 }
 
 // Case 32: a name that is polled for is seen within the negative TTL.
@@ -82,7 +99,7 @@ func TestCase32PolledNameIsSeen(t *testing.T) {
 	for n := range 5 {
 		path := fmt.Sprintf("db/t/late%d", n)
 		wantErrno(t, "stat", statErr(l, path), syscall.ENOENT)
-		putOutside(t, l.Data(path), "late")
+		l.PutStored(path, "late")
 		l.Eventually(path, seenWithin, func() bool { return statErr(l, path) == nil })
 	}
 }
@@ -106,7 +123,7 @@ func TestCase27ReplacedWhileRead(t *testing.T) {
 		}
 		return err
 	})
-	putOutside(t, l.Data("db/t/f"), two)
+	l.PutStored("db/t/f", two)
 	l.Eventually("the new object", seenWithin, func() bool {
 		got, err := l.ReadFile("db/t/f")
 		if err != nil || got != one && got != two {
@@ -119,9 +136,7 @@ func TestCase27ReplacedWhileRead(t *testing.T) {
 	if string(rest) != one {
 		t.Error("the old descriptor reads other bytes than the old ones")
 	}
-	if err := os.Remove(l.Data("db/t/f")); err != nil {
-		t.Fatal(err)
-	}
+	l.RemoveStored("db/t/f")
 	l.Eventually("the removal", seenWithin, func() bool { return os.IsNotExist(openErr(l, "db/t/f", syscall.O_RDONLY)) })
 	must("read the old one", func() error { _, err := f.ReadAt(rest[:mib], 29*mib); return err })
 	must("close", f.Close)
@@ -141,7 +156,7 @@ func TestChangedAllTheTimeIsNeverMixed(t *testing.T) {
 				return
 			case <-time.After(2 * time.Millisecond):
 			}
-			putOutside(t, l.Data("db/t/f"), strings.Repeat(fmt.Sprint(n%10), 1000*(n%10+1)))
+			l.PutStored("db/t/f", strings.Repeat(fmt.Sprint(n%10), 1000*(n%10+1)))
 		}
 	}()
 	defer func() { close(stop); <-done }()

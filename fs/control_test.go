@@ -74,7 +74,7 @@ func TestControlFilesOfEachLevel(t *testing.T) {
 		wantErrno(t, "stat "+path, statErr(l, path), syscall.ENOENT)
 	}
 	wantContent(t, l, "sales/.lakefs/entry.json", l.MustSh("cat sales.json"))
-	wantContent(t, l, "sales/orders/.lakefs/entry.json", outside(t, l.Manifest("sales/orders")))
+	wantContent(t, l, "sales/orders/.lakefs/entry.json", l.StoredManifest("sales/orders"))
 	version, err := l.ReadFile(".lakefs/version")
 	if err != nil || strings.TrimSpace(version) == "" || !strings.HasSuffix(version, "\n") {
 		t.Errorf("version: %q, %v", version, err)
@@ -105,10 +105,10 @@ func TestStatusSaysWhatTheMountMakesOfEachDirectory(t *testing.T) {
 		t.Errorf("status of the root: %+v", root.Mount)
 	}
 	s := status(t, l, "sales/orders").Catalog
-	if s.Kind != "hive" || s.Format != "csv" || s.FormatFrom == "" || s.Location != l.Data("sales/orders") || !s.Readable || !s.Writable || s.Partitions != 2 {
+	if s.Kind != "hive" || s.Format != "csv" || s.FormatFrom == "" || s.Location != l.Location("sales/orders") || !s.Readable || !s.Writable || s.Partitions != 2 {
 		t.Errorf("status of sales.orders: %+v", s)
 	}
-	if s := status(t, l, "sales/orders/dt=2026-01-01").Catalog; s.Location != l.Data("sales/orders/dt=2026-01-01") || s.Partitions != 2 {
+	if s := status(t, l, "sales/orders/dt=2026-01-01").Catalog; s.Location != l.Location("sales/orders/dt=2026-01-01") || s.Partitions != 2 {
 		t.Errorf("status of a partition: %+v", s)
 	}
 	if s := status(t, l, "sales").Catalog; s.Kind != "database" {
@@ -169,7 +169,7 @@ func TestCase37AnOpenEntryIsOneWholeVersion(t *testing.T) {
 		defer close(done)
 		for {
 			for v := range versions {
-				putOutside(t, l.Manifest("db/t"), v)
+				l.PutManifest("db/t", v)
 			}
 			select {
 			case <-stop:
@@ -216,7 +216,7 @@ func TestControlRefreshShowsAtOnceWhatOthersMade(t *testing.T) {
 	wantContent(t, l, "web/logs/top.log", "top\n")
 	names, _ := l.Names("sales")
 	l.AddTables(mounttest.Table{Database: "sales", Name: "late", Format: "csv", Files: map[string]string{"f": "x"}})
-	putOutside(t, l.Data("web/logs/top.log"), "changed\n")
+	l.PutStored("web/logs/top.log", "changed\n")
 	wantNames(t, l, "sales", names...)
 	l.MustSh(`echo refresh sales > .lakefs/ctl; echo refresh web/logs/top.log > .lakefs/ctl`)
 	wantNames(t, l, "sales", append(slices.Clone(names), "late", "late.json")...)
@@ -248,7 +248,7 @@ func TestExtendedAttributes(t *testing.T) {
 	t.Parallel()
 	l := mounttest.Mount(t, mounttest.Options{Tables: treeTables()})
 	const file, dir = "web/logs/x/y/z.log", "web/logs/x/y"
-	uri := "file://" + l.Data(file)
+	uri := l.URI(file)
 	if got, err := xattr(l, file, "user.lakefs.uri"); got != uri || err != nil {
 		t.Errorf("uri: %q, %v; want %q", got, err, uri)
 	}
@@ -256,7 +256,7 @@ func TestExtendedAttributes(t *testing.T) {
 	if etag == "" || err != nil {
 		t.Errorf("etag: %q, %v", etag, err)
 	}
-	if got, err := xattr(l, dir, "user.lakefs.location"); got != "file://"+l.Data(dir)+"/" || err != nil {
+	if got, err := xattr(l, dir, "user.lakefs.location"); got != l.URI(dir)+"/" || err != nil {
 		t.Errorf("location: %q, %v", got, err)
 	}
 	write(t, l, file, "another version\n")
@@ -264,7 +264,7 @@ func TestExtendedAttributes(t *testing.T) {
 		t.Errorf("etag of the next version: %q, %v; before %q", again, err, etag)
 	}
 	target := mustPython(t, l, "import os\nf=open('"+dir+"/new','w')\nprint(os.getxattr('"+dir+"/new','user.lakefs.target').decode(), os.listxattr('"+dir+"/new'))")
-	if want := "file://" + l.Data(dir+"/new") + " ['user.lakefs.target']\n"; target != want {
+	if want := l.URI(dir+"/new") + " ['user.lakefs.target']\n"; target != want {
 		t.Errorf("target of a staged file: %q, want %q", target, want)
 	}
 	for _, path := range []string{"", "web", dir, file, "web.json", ".lakefs", ".lakefs/status.json", ".lakefs/ctl", "web/.lakefs/staged"} {

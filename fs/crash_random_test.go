@@ -57,9 +57,7 @@ func TestKillAtRandomMomentsUnderLoad(t *testing.T) {
 	l := mountTwo(t, nil, "--write=delete", "--metadata-ttl=0", "--negative-ttl=0")
 	interpreter := python(t)
 	parts := []string{csvDir, "db/text/dt=2026-01-02"}
-	if err := os.Mkdir(l.Data(parts[1]), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	makePartition(t, l, parts[1])
 	r := rand.New(rand.NewPCG(19, 20)) //nolint:gosec // the same moments each time
 	operations := 0
 	for round := range 20 {
@@ -105,7 +103,7 @@ func checkLoad(t *testing.T, l *mounttest.Lake, part, said string) {
 		}
 	}
 	got := map[string]string{}
-	for name, content := range readTree(t, l.Data(part)) {
+	for name, content := range storedTree(t, l, part) {
 		got[name] = digest(content)
 	}
 	switch {

@@ -117,6 +117,7 @@ type crash struct {
 
 func newCrash(t *testing.T, life crashLife, across bool) *crash {
 	t.Helper()
+	mounttest.FolderOnly(t, "steps of a publish on a disk")
 	c := &crash{t: t, life: life, versions: crashVersions(), dir: t.TempDir()}
 	c.trap = killpoint.New(t, "TestKillPointHelper")
 	c.versions.write(t, c.dir)

@@ -179,6 +179,7 @@ func TestSignalsWhilePublishing(t *testing.T) {
 	for _, signals := range []int{1, 2} {
 		t.Run(fmt.Sprintf("%d signals", signals), func(t *testing.T) {
 			t.Parallel()
+			mounttest.FolderOnly(t, "steps of a publish on a disk")
 			trap := killpoint.New(t, "TestKillPointHelper")
 			l := mounttest.New(t, mounttest.Options{Tables: twoTables(nil), Via: trap.Command()})
 			l.State = otherFileSystem(t, l.Source)

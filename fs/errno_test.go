@@ -69,7 +69,7 @@ func TestErrnoOfABadPartitionName(t *testing.T) {
 func TestErrnoOfANameThatAnotherMadeFirst(t *testing.T) {
 	t.Parallel()
 	l := mountText(t, map[string]string{"there": ""})
-	err := writeErr(l, "db/t/f", creat, "mine", func() { putOutside(t, l.Data("db/t/f"), "another's") })
+	err := writeErr(l, "db/t/f", creat, "mine", func() { l.PutStored("db/t/f", "another's") })
 	wantErrno(t, "close", err, syscall.EEXIST)
 	wantKeptBytes(t, l, "db/t", "f", "mine")
 	l.Eventually("the other's is seen", seenWithin, func() bool { got, _ := l.ReadFile("db/t/f"); return got == "another's" })
@@ -79,14 +79,14 @@ func TestErrnoOfANameThatAnotherMadeFirst(t *testing.T) {
 func TestErrnoOfAnObjectThatChangedUnderAnOverwrite(t *testing.T) {
 	t.Parallel()
 	l := mountText(t, map[string]string{"f": "old", "g": "old"})
-	err := writeErr(l, "db/t/f", trunc, "mine", func() { putOutside(t, l.Data("db/t/f"), "another's") })
+	err := writeErr(l, "db/t/f", trunc, "mine", func() { l.PutStored("db/t/f", "another's") })
 	wantErrno(t, "close of an overwrite", err, syscall.ESTALE)
 	wantKeptBytes(t, l, "db/t", "f", "mine")
-	if got := outside(t, l.Data("db/t/f")); got != "another's" {
+	if got := stored(t, l, "db/t/f"); got != "another's" {
 		t.Errorf("in the folder: %q", got)
 	}
 	l.MustSh(`rm db/t/.lakefs/staged/*`)
-	err = writeErr(l, "db/t/g", app, " and mine", func() { putOutside(t, l.Data("db/t/g"), "another's") })
+	err = writeErr(l, "db/t/g", app, " and mine", func() { l.PutStored("db/t/g", "another's") })
 	wantErrno(t, "close of an append, which is put behind the new version", err, 0)
 	wantContent(t, l, "db/t/g", "another's and mine")
 }
@@ -132,6 +132,7 @@ func TestErrnoOfAnEmptyFileInAParquetPartition(t *testing.T) {
 // What the store refuses is EACCES: a directory that this user may not write.
 func TestErrnoOfAccessRefusedByTheStore(t *testing.T) {
 	t.Parallel()
+	mounttest.FolderOnly(t, "modes of the folder")
 	l := mounttest.New(t, mounttest.Options{
 		Tables: []mounttest.Table{text("t", map[string]string{"shut/f": "x", "open/f": "y"}), text("u", map[string]string{"f": "u"})}, User: 1000,
 	})

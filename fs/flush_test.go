@@ -99,7 +99,7 @@ func TestDescriptorTopologiesPublishOnceWhole(t *testing.T) {
 	for i, c := range topologies {
 		t.Run(c.name, func(t *testing.T) {
 			f := fmt.Sprintf("%s/f%d", csvDir, i)
-			stop := seen(l.Data(f))
+			stop := seen(l.Window(f))
 			defer stop()
 			script := strings.NewReplacer(">f", ">$f", "tee f", "tee $f", "of=f", "of=$f", `"f"`, `"'$f'"`).Replace(c.script)
 			l.MustSh("cd " + csvDir + fmt.Sprintf("; f=f%d\n", i) + script)
@@ -296,7 +296,7 @@ func TestTemporaryOfStagedFilesIsADirectoryToWorkIn(t *testing.T) {
 func TestCloseRuleAsAnOrdinaryUser(t *testing.T) {
 	t.Parallel()
 	l := mounttest.Mount(t, mounttest.Options{Tables: twoTables(nil), User: 65534})
-	store := l.Data(csvDir)
+	store := l.Window(csvDir)
 	got := l.MustSh(`ulimit -c 0; cd ` + csvDir + `; exec 3>f; echo one >&3; /bin/true; test ! -e ` + store + `/f && echo two >&3; exec 3>&-; cat ` + store + `/f
 		bash -c 'exec 3>torn; echo partial >&3; kill -KILL $$' 2>/dev/null; test ! -e ` + store + `/torn && cat .lakefs/staged/torn~*
 		timeout .2 sleep 5 2>err; for i in $(seq 400); do test -e ` + store + `/err && break; sleep .02; done; ls`)

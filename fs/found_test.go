@@ -3,6 +3,8 @@ package fs_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 )
 
 // Pages of a mapping go to their own place, also when the descriptor appends.
@@ -54,6 +56,7 @@ print(sorted(os.listdir(".")), open("a").read())
 // said by open, for a shell does not tell what close answers.
 func TestOpenOfAHiddenName(t *testing.T) {
 	t.Parallel()
+	mounttest.FolderOnly(t, "links and pipes")
 	l := mountTwo(t, nil)
 	l.MustSh(`ln -s /etc/passwd "` + l.Data(csvDir) + `/link"; mkfifo "` + l.Data(csvDir) + `/fifo"`)
 	for _, name := range []string{"link", "fifo"} {

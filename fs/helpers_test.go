@@ -1,12 +1,13 @@
 package fs_test
 
 import (
+	"errors"
+	iofs "io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -37,14 +38,35 @@ func mountTwo(t *testing.T, files map[string]string, flags ...string) *mounttest
 	return mounttest.Mount(t, mounttest.Options{Tables: twoTables(files), Flags: flags})
 }
 
+// makePartition makes a directory that a partition is in, as other programs do:
+// in the folder, or by the key that stands for it.
+func makePartition(t *testing.T, l *mounttest.Lake, dir string) {
+	t.Helper()
+	if l.OnS3() {
+		l.PutStored(dir+"/", "")
+		return
+	}
+	if err := os.MkdirAll(l.Data(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// resolution is that of the times that the store tells of files.
+func resolution(l *mounttest.Lake) time.Duration {
+	if l.OnS3() {
+		return time.Second
+	}
+	return time.Nanosecond
+}
+
 // inStore is what the warehouse has at name, and whether there is anything.
 func inStore(t *testing.T, l *mounttest.Lake, name string) (content string, there bool) {
 	t.Helper()
-	raw, err := os.ReadFile(l.Data(name))
-	if err != nil && !os.IsNotExist(err) {
+	content, err := l.Stored(name)
+	if err != nil && !errors.Is(err, iofs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	return string(raw), err == nil
+	return content, err == nil
 }
 
 // wantStore asserts that name is published with exactly this content, and
@@ -104,14 +126,7 @@ func wantStaged(t *testing.T, l *mounttest.Lake, dir, base string) string {
 // and that nothing is staged.
 func wantClean(t *testing.T, l *mounttest.Lake, dir string, want ...string) {
 	t.Helper()
-	entries, err := os.ReadDir(l.Data(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, e := range entries {
-		got = append(got, e.Name())
-	}
+	got := l.StoredNames(dir)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("the store has %q in %s, want %q", got, dir, want)
@@ -207,13 +222,4 @@ func writeFile(t *testing.T, path, content string) {
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// inodeNumber is the file's inode number.
-func inodeNumber(info os.FileInfo) uint64 {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0
-	}
-	return st.Ino
 }

@@ -121,18 +121,15 @@ func TestOpenDescriptorKeepsItsVersion(t *testing.T) {
 	t.Parallel()
 	l := mounttest.New(t, mounttest.Options{Tables: []mounttest.Table{text("t", nil)}})
 	one, two := strings.Repeat("1", 3<<20), strings.Repeat("2", 2<<20)
-	if err := os.MkdirAll(l.Data("db/t"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	putOutside(t, l.Data("db/t/f"), one)
+	l.PutStored("db/t/f", one)
 	l.Start(shortTTL...)
 	for name, replace := range map[string]func(){
-		"replaced outside":  func() { putOutside(t, l.Data("db/t/f"), two) },
+		"replaced outside":  func() { l.PutStored("db/t/f", two) },
 		"written here":      func() { write(t, l, "db/t/f", two) },
-		"removed outside":   func() { _ = os.Remove(l.Data("db/t/f")) },
+		"removed outside":   func() { l.RemoveStored("db/t/f") },
 		"renamed onto here": func() { l.MustSh(`cd db/t; head -c 2097152 /dev/zero | tr '\0' 2 > g; mv g f`) },
 	} {
-		putOutside(t, l.Data("db/t/f"), one)
+		l.PutStored("db/t/f", one)
 		l.Eventually("version 1 is seen", 0, func() bool { got, _ := l.ReadFile("db/t/f"); return got == one })
 		var f *os.File
 		half := make([]byte, len(one))

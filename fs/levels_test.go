@@ -165,7 +165,7 @@ func TestWhatMayBeChangedAtEachLevel(t *testing.T) {
 		for _, c := range levelCases() {
 			wantErrno(t, level+": "+c.what, c.do(l, n), c.want[n])
 		}
-		wantContent(t, l, "db/t.json", outside(t, l.Manifest("db/t")))
+		wantContent(t, l, "db/t.json", l.StoredManifest("db/t"))
 		if _, err := l.Names(at("db/empty%d", n)); err != nil {
 			t.Errorf("%s: a table whose directory was removed is gone: %v", level, err)
 		}
@@ -180,7 +180,7 @@ func TestRemovedTableDirectoryIsFoundAndWrittenAgain(t *testing.T) {
 		wantContent(t, l, table+"/d/f", "one\n")
 		wantContent(t, l, table+"/g", "two\n")
 		wantNames(t, l, table, "d", "g")
-		if got := outside(t, l.Data(table+"/d/f")); got != "one\n" {
+		if got := stored(t, l, table+"/d/f"); got != "one\n" {
 			t.Errorf("%s/d/f in the folder: %q", table, got)
 		}
 	}
@@ -195,7 +195,7 @@ func TestOwnAfterAnothersChangeIsNoLongerOwn(t *testing.T) {
 	l := mountText(t, nil, "--write=create", "--metadata-ttl=0")
 	write(t, l, "db/t/mine", "one")
 	write(t, l, "db/t/mine", "two")
-	putOutside(t, l.Data("db/t/mine"), "of another")
+	l.PutStored("db/t/mine", "of another")
 	wantErrno(t, "overwrite", openErr(l, "db/t/mine", trunc), syscall.EPERM)
 	wantErrno(t, "unlink", unlink(l, "db/t/mine"), syscall.EPERM)
 	wantErrno(t, "rename", rename(l, "db/t/mine", "db/t/x"), syscall.EPERM)
@@ -207,5 +207,9 @@ func TestCase14OwnFilesAndDirectoriesGoAtCreate(t *testing.T) {
 	t.Parallel()
 	l := mountText(t, map[string]string{"again": "x"}, append(noWait, "--write=create")...)
 	l.MustSh(`cd db/t; mkdir -p d/e; touch d/f d/e/g; echo x > d/h; mv d/h d/i; mv d moved; cp -r moved copy; sed -i s/x/y/ moved/i; rm -r moved copy; ls | grep -v again && exit 1; exit 0`)
-	l.MustSh(`cat db/t/again; rm ` + l.Data("db/t/again") + `; ! cat db/t/again 2>/dev/null; echo new > ` + l.Data("db/t/again") + `; cat db/t/again`)
+	l.MustSh(`cat db/t/again`)
+	l.RemoveStored("db/t/again")
+	l.MustSh(`! cat db/t/again 2>/dev/null`)
+	l.PutStored("db/t/again", "new\n")
+	wantContent(t, l, "db/t/again", "new\n")
 }

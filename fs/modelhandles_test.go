@@ -3,8 +3,8 @@ package fs_test
 import (
 	"errors"
 	"io"
+	iofs "io/fs"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
@@ -95,8 +95,8 @@ func (r *modelRun) writeOn() {
 	if got, err := r.l.ReadFile(modelTable + "/" + w.path); got != seen || err != nil {
 		r.t.Errorf("step %d: %s by name, while it is written: %s, %v; want %s", r.step, w.path, brief(got), err, brief(seen))
 	}
-	_, err := os.Lstat(r.l.Data(modelTable + "/" + w.path))
-	if w.fresh != errors.Is(err, syscall.ENOENT) {
+	_, err := r.l.StoredInfo(modelTable + "/" + w.path)
+	if w.fresh != errors.Is(err, iofs.ErrNotExist) {
 		r.t.Errorf("step %d: %s in the folder while it is written: %v", r.step, w.path, err)
 	}
 }

@@ -195,7 +195,7 @@ func (r *modelRun) others(p, data string) {
 		return
 	}
 	r.note("replaced outside: %s", p)
-	putOutside(r.t, r.l.Data(modelTable+"/"+p), data)
+	r.l.PutStored(modelTable+"/"+p, data)
 	r.m.files[p] = data
 }
 
@@ -232,10 +232,18 @@ func (r *modelRun) compare(p string) {
 	}
 }
 
-// compareAll walks the mount and the folder.
+// compareAll walks the mount and the folder, or what a bucket has: files alone.
 func (r *modelRun) compareAll() {
 	r.t.Helper()
-	for _, root := range []string{r.l.Path(modelTable), r.l.Data(modelTable)} {
+	roots := []string{r.l.Path(modelTable)}
+	if r.l.OnS3() {
+		if got := storedTree(r.t, r.l, modelTable); !maps.Equal(got, r.m.files) {
+			r.t.Errorf("step %d: the bucket has\n%q\nwant\n%q", r.step, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(r.m.files)))
+		}
+	} else {
+		roots = append(roots, r.l.Data(modelTable))
+	}
+	for _, root := range roots {
 		got := newModel()
 		err := r.l.Do("walk", func() error {
 			return filepath.WalkDir(root, func(path string, d iofs.DirEntry, err error) error {

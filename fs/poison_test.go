@@ -47,9 +47,10 @@ func spaceUsed(t *testing.T, l *mounttest.Lake) int64 {
 func TestCase23FullStagingPublishesNothingAndIsFreeAgain(t *testing.T) {
 	t.Parallel()
 	l := smallStaging(t, "20m")
-	l.MustSh(`head -c 50000000 /dev/zero >` + l.Source + `/large; head -c 5000000 /dev/urandom >` + l.Source + `/small`)
+	dir := t.TempDir()
+	l.MustSh(`head -c 50000000 /dev/zero >` + dir + `/large; head -c 5000000 /dev/urandom >` + dir + `/small`)
 	for range 2 {
-		r := l.Sh(`cp ` + l.Source + `/large ` + csvDir + `/n`)
+		r := l.Sh(`cp ` + dir + `/large ` + csvDir + `/n`)
 		if r.Code == 0 || !hasText(r.Err, "No space left on device") {
 			t.Errorf("cp of 50 MB: code %d, %q; want ENOSPC", r.Code, r.Err)
 		}
@@ -59,23 +60,25 @@ func TestCase23FullStagingPublishesNothingAndIsFreeAgain(t *testing.T) {
 		}
 		wantClean(t, l, csvDir)
 	}
-	l.MustSh(`cp ` + l.Source + `/small ` + csvDir + `/n && cmp ` + l.Source + `/small ` + csvDir + `/n && cmp ` + l.Source + `/small ` + l.Data(csvDir+"/n"))
+	l.MustSh(`cp ` + dir + `/small ` + csvDir + `/n && cmp ` + dir + `/small ` + csvDir + `/n && cmp ` + dir + `/small ` + l.Window(csvDir+"/n"))
 	wantClean(t, l, csvDir, "n")
 }
 
 func TestCase73NothingIsPublishedOfAFileThatFittedInPart(t *testing.T) {
 	t.Parallel()
 	l := smallStaging(t, "8m")
-	l.MustSh(`head -c 4000000 /dev/urandom >` + l.Source + `/four; echo old >` + l.Data(csvDir+"/old"))
+	dir := t.TempDir()
+	l.MustSh(`head -c 4000000 /dev/urandom >` + dir + `/four`)
+	l.PutStored(csvDir+"/old", "old\n")
 	r := l.Sh(`cd ` + csvDir + `; dd if=/dev/zero of=` + l.State + `/filler bs=1M count=6 status=none
-		cp ` + l.Source + `/four new; a=$?; cp ` + l.Source + `/four old; b=$?
+		cp ` + dir + `/four new; a=$?; cp ` + dir + `/four old; b=$?
 		rm ` + l.State + `/filler; test $a != 0 && test $b != 0 && cat old`)
 	if r.Code != 0 || r.Out != "old\n" {
 		t.Errorf("code %d, old has %q\n%s", r.Code, r.Out, r.Err)
 	}
 	wantAbsent(t, l, csvDir+"/new")
 	wantClean(t, l, csvDir, "old")
-	l.MustSh(`cd ` + csvDir + `; cp ` + l.Source + `/four new; cp ` + l.Source + `/four old; cmp new ` + l.Source + `/four; cmp old new`)
+	l.MustSh(`cd ` + csvDir + `; cp ` + dir + `/four new; cp ` + dir + `/four old; cmp new ` + dir + `/four; cmp old new`)
 	wantClean(t, l, csvDir, "new", "old")
 }
 
@@ -84,7 +87,7 @@ func TestCase73NothingIsPublishedOfAFileThatFittedInPart(t *testing.T) {
 func TestFailedWritePoisonsTheFile(t *testing.T) {
 	t.Parallel()
 	l := smallStaging(t, "6m")
-	writeFile(t, l.Data(csvDir+"/old"), "0123456789")
+	l.PutStored(csvDir+"/old", "0123456789")
 	mustPython(t, l, script(l, csvDir, `
 block = b"x" * 1000000
 def fill(fd):

@@ -163,7 +163,7 @@ func TestPollersSeeWholeVersionsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	bigSum := sha256.Sum256(raw)
-	p := poll(t, l.Data(csvDir))
+	p := poll(t, l.Window(csvDir))
 	listed := listWhile(t, l, csvDir, func() {
 		var tools sync.WaitGroup
 		tools.Go(func() { l.MustSh("cp " + big + " " + csvDir + "/" + pollName) })
@@ -264,7 +264,7 @@ func wholeSize(name, size string) bool {
 func TestKilledCopyIsAbsentAndKept(t *testing.T) {
 	t.Parallel()
 	l := mountTwo(t, map[string]string{"other.csv": "1\n"})
-	p := poll(t, l.Data(csvDir))
+	p := poll(t, l.Window(csvDir))
 	const part = 20 << 20
 	l.MustSh(`cd ` + csvDir + `; S=` + t.TempDir() + `; mkfifo $S/big; head -c 200M /dev/urandom > $S/all
 		cp $S/big ` + pollName + ` & copy=$!

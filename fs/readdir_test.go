@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -219,23 +218,19 @@ func TestReaddirRemovesThousandsOfFiles(t *testing.T) {
 		"python shutil.rmtree": `python3 -c 'import shutil; shutil.rmtree("db/t/d")'`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := mountText(t, nil, "--write=delete")
-			if err := os.MkdirAll(l.Data("db/t/d/sub"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			files := map[string]string{"d/sub/": ""}
 			n := 3000
 			if strings.HasPrefix(name, "p") {
 				n = 1200 // more than one buffer of getdents; each removal is synced
 			}
 			for i := range n {
-				dir := "db/t/d"
+				dir := "d"
 				if i%3 == 0 && !strings.HasPrefix(name, "perl") {
-					dir = "db/t/d/sub"
+					dir = "d/sub"
 				}
-				if err := os.WriteFile(filepath.Join(l.Data(dir), fmt.Sprintf("some-longer-name-%d.csv", i)), nil, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				files[fmt.Sprintf("%s/some-longer-name-%d.csv", dir, i)] = ""
 			}
+			l := mountText(t, files, "--write=delete")
 			if strings.HasPrefix(name, "perl") {
 				l.MustSh(`rmdir db/t/d/sub`)
 			}
@@ -259,9 +254,10 @@ func TestReaddirWhileFilesComeAndGo(t *testing.T) {
 				return
 			default:
 			}
-			name := l.Data(fmt.Sprintf("db/t/g%d", i%97))
-			_ = os.WriteFile(name, []byte("x"), 0o644) // a failure shows below
-			_ = os.Remove(l.Data(fmt.Sprintf("db/t/g%d", (i+50)%97)))
+			l.PutStored(fmt.Sprintf("db/t/g%d", i%97), "x")
+			if i >= 97 {
+				l.RemoveStored(fmt.Sprintf("db/t/g%d", (i+50)%97))
+			}
 		}
 	}()
 	defer func() { close(stop); <-done }()

@@ -25,10 +25,10 @@ func leaveUnpublished(t *testing.T, l *mounttest.Lake) []kept {
 	t.Helper()
 	mustPython(t, l, script(l, csvDir, `
 f = open("taken.csv", "w"); f.write("mine\n"); f.flush()
-open(store + "taken.csv", "w").write("theirs\n")
+put_stored("taken.csv", b"theirs\n")
 eq(err(f.close), "EEXIST")
 f = open("changed.csv", "w"); f.write("mine\n"); f.flush()
-open(store + "new", "w").write("theirs\n"); os.rename(store + "new", store + "changed.csv")
+put_stored("changed.csv", b"theirs\n")
 eq(err(f.close), "ESTALE")
 pid = os.fork()
 if pid == 0:
@@ -89,7 +89,7 @@ func TestUnpublishedFilesAreKeptOverRemounts(t *testing.T) {
 	l.Start()
 	for range 2 {
 		wantKept(t, l, want)
-		if got := readTree(t, l.Data("db")); !got.equal(lake) {
+		if got := storedTree(t, l, "db"); !got.equal(lake) {
 			t.Errorf("the lake has %q, want %q", got, lake)
 		}
 		names, err := l.Names(csvDir)
@@ -202,9 +202,7 @@ func (r *recoverer) everyKind(want []kept) {
 			t.Errorf("publishing what cannot be says %q, which lacks %q or %q", refused.Err, k.path, k.reason)
 		}
 	}
-	if err := os.Remove(r.l.Data(csvDir + "/taken.csv")); err != nil {
-		t.Fatal(err)
-	}
+	r.l.RemoveStored(csvDir + "/taken.csv")
 	r.run(0, "--publish", listed["taken.csv"].ID)
 	r.run(1, "--publish", "01234567")
 	if left := r.list(); len(left) != 3 {

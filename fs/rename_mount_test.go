@@ -44,7 +44,7 @@ func TestRenameOfFiles(t *testing.T) {
 	wantErrno(t, "EXCHANGE", exchange(l, "db/t/dt=2/b2", "db/t/dt=2/x"), syscall.EINVAL)
 	for path, want := range map[string]string{"dt=1/a2": "a", "dt=2/b2": "b", "dt=2/x": "c"} {
 		wantContent(t, l, "db/t/"+path, want)
-		if got := outside(t, l.Data("db/t/"+path)); got != want {
+		if got := stored(t, l, "db/t/"+path); got != want {
 			t.Errorf("%s in the folder: %q, want %q", path, got, want)
 		}
 	}
@@ -80,7 +80,7 @@ func TestRenameOfADirectoryTakesAllAlong(t *testing.T) {
 	wantErrno(t, "stat of the old name", statErr(l, "db/t/d"), syscall.ENOENT)
 	wantErrno(t, "stat below the old name", statErr(l, "db/t/d/e/g"), syscall.ENOENT)
 	write(t, l, "db/t/moved/h", "written after the move")
-	if got := outside(t, l.Data("db/t/moved/h")); got != "written after the move" {
+	if got := stored(t, l, "db/t/moved/h"); got != "written after the move" {
 		t.Errorf("moved/h in the folder: %q", got)
 	}
 	wantErrno(t, "onto an empty directory", rename(l, "db/t/moved", "db/t/there"), 0)
@@ -144,7 +144,7 @@ exec 6>x; echo x >&6; mv x over; exec 6>&-
 exec 7>lost; echo lost >&7; echo new > y; mv y lost; echo more >&7; exec 7>&-`)
 	for name, want := range map[string]string{"read2": "to be read", "new2": "one\ntwo\n", "old2": "oldmore\nlast\n", "over": "x\n", "lost": "new\n"} {
 		wantContent(t, l, "db/t/"+name, want)
-		if got := outside(t, l.Data("db/t/"+name)); got != want {
+		if got := stored(t, l, "db/t/"+name); got != want {
 			t.Errorf("%s in the folder: %q, want %q", name, got, want)
 		}
 	}
@@ -174,7 +174,7 @@ func TestRenameOverIsAtomicForReaders(t *testing.T) {
 				return
 			default:
 			}
-			for _, path := range []string{l.Path("db/t/f"), l.Data("db/t/f")} {
+			for _, path := range []string{l.Path("db/t/f"), l.Window("db/t/f")} {
 				got, err := os.ReadFile(path)
 				if err != nil || !strings.HasPrefix(string(got), "version ") {
 					t.Errorf("%s: %q, %v", path, got, err)

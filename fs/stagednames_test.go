@@ -101,10 +101,10 @@ for name in "new", "old":
     os.fsync(fd)
     eq(os.fstat(fd).st_size, 3000004)
     eq(os.pread(fd, 5, 2999999), b"xmore")
-    eq([n for n in os.listdir(".") + os.listdir(store) if n.startswith(".fuse_hidden")], [])
+    eq([n for n in os.listdir(".") + stored_names() if n.startswith(".fuse_hidden")], [])
     os.close(fd)
     eq(published(name), None)
-eq(os.listdir(store), [])
+eq(stored_names(), [])
 `))
 	wantSettled(t, l)
 	wantClean(t, l, csvDir)
@@ -118,7 +118,7 @@ func TestCase71OrdinaryNamesAreInTheStoreWhenCpReturns(t *testing.T) {
 	l := mountTwo(t, nil)
 	names := []string{"sedan.csv", "zinc.csv", "tmpdata.csv", "tmp_orders.parquet", ".env"}
 	for _, name := range names {
-		got := l.MustSh(`echo ` + name + ` >` + l.State + `/in; cp ` + l.State + `/in ` + csvDir + `/` + name + ` && cat ` + l.Data(csvDir+"/"+name))
+		got := l.MustSh(`echo ` + name + ` >` + l.State + `/in; cp ` + l.State + `/in ` + csvDir + `/` + name + ` && cat ` + l.Window(csvDir+"/"+name))
 		if got != name+"\n" {
 			t.Errorf("%s in the store when cp returns: %q", name, got)
 		}

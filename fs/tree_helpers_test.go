@@ -72,6 +72,16 @@ func readTree(t *testing.T, dir string) tree {
 	return r
 }
 
+// storedTree is the tree below dir in the store.
+func storedTree(t *testing.T, l *mounttest.Lake, dir string) tree {
+	t.Helper()
+	files, err := l.StoredTree(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
 func walkTree(dir string) (tree, error) {
 	r := tree{}
 	err := filepath.WalkDir(dir, func(path string, d iofs.DirEntry, err error) error {

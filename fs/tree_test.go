@@ -1,7 +1,6 @@
 package fs_test
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -40,11 +39,19 @@ func TestTreeShowsNameJSONBesideEachDirectory(t *testing.T) {
 	wantNames(t, l, "sales/orders/dt=2026-01-01/region=eu", "a.csv")
 	wantNames(t, l, "sales/empty")
 	wantContent(t, l, "sales/orders/dt=2026-01-01/region=eu/a.csv", "1,one\n")
-	wantContent(t, l, "sales/orders.json", outside(t, l.Manifest("sales/orders")))
-	wantContent(t, l, "sales.json", "{\n  \"Database\": {\n    \"Name\": \"sales\",\n    \"LocationUri\": \"file://"+l.Source+"/sales\"\n  }\n}\n")
+	wantContent(t, l, "sales/orders.json", l.StoredManifest("sales/orders"))
+	wantContent(t, l, "sales.json", "{\n  \"Database\": {\n    \"Name\": \"sales\",\n    \"LocationUri\": \""+databaseURI(l, "sales")+"\"\n  }\n}\n")
 	for _, path := range []string{"_hidden", ".git", "sales/no_manifest", "plain.txt", "sales/no_manifest.json", "_data", "x.json"} {
 		wantErrno(t, "stat "+path, statErr(l, path), syscall.ENOENT)
 	}
+}
+
+// databaseURI is where a database of manifests lies.
+func databaseURI(l *mounttest.Lake, database string) string {
+	if l.OnS3() {
+		return l.Source + database
+	}
+	return "file://" + l.Source + "/" + database
 }
 
 func TestTreeRealNameWinsOverEntry(t *testing.T) {
@@ -57,8 +64,8 @@ func TestTreeRealNameWinsOverEntry(t *testing.T) {
 	wantNames(t, l, "db", "t", "t.json", "t.json.json")
 	wantContent(t, l, "db/t.json/g", "of t.json")
 	wantContent(t, l, "db.json/u/h", "of db.json")
-	wantContent(t, l, "db/t.json.json", outside(t, l.Manifest("db/t.json")))
-	wantContent(t, l, "db/t/.lakefs/entry.json", outside(t, l.Manifest("db/t")))
+	wantContent(t, l, "db/t.json.json", l.StoredManifest("db/t.json"))
+	wantContent(t, l, "db/t/.lakefs/entry.json", l.StoredManifest("db/t"))
 }
 
 func TestTreeNameTooLongForAnEntryHasNone(t *testing.T) {
@@ -67,7 +74,7 @@ func TestTreeNameTooLongForAnEntryHasNone(t *testing.T) {
 	l := mounttest.Mount(t, mounttest.Options{Tables: []mounttest.Table{text(long, nil), text(longest, nil)}})
 	wantNames(t, l, "db", long, long+".json", longest)
 	wantErrno(t, "stat of a name of 256 bytes", statErr(l, "db/"+longest+".json"), syscall.ENAMETOOLONG)
-	wantContent(t, l, "db/"+longest+"/.lakefs/entry.json", outside(t, l.Manifest("db/"+longest)))
+	wantContent(t, l, "db/"+longest+"/.lakefs/entry.json", l.StoredManifest("db/"+longest))
 }
 
 // treeWalkers are programs that go through the whole tree below the mount point.
@@ -115,12 +122,12 @@ func TestTreeDiffWithTheFolderFindsNothing(t *testing.T) {
 	t.Parallel()
 	l := mounttest.Mount(t, mounttest.Options{Tables: treeTables()})
 	for _, table := range []string{"sales/orders", "web/logs"} {
-		if r := l.Exec("diff", "-r", l.Path(table), l.Data(table)); r.Code != 0 {
+		if r := l.Exec("diff", "-r", l.Path(table), l.Window(table)); r.Code != 0 {
 			t.Errorf("diff -r of %s: %s%s", table, r.Out, r.Err)
 		}
 	}
 	l.MustSh(`mkdir sales/orders/dt=2026-02-02 sales/orders/dt=2026-02-02/region=x; echo n > sales/orders/dt=2026-02-02/region=x/n; rm -rf web/logs/none`)
-	if r := l.Exec("diff", "-r", l.Path("sales/orders"), l.Data("sales/orders")); r.Code != 0 {
+	if r := l.Exec("diff", "-r", l.Path("sales/orders"), l.Window("sales/orders")); r.Code != 0 {
 		t.Errorf("diff -r after a write: %s%s", r.Out, r.Err)
 	}
 }
@@ -130,7 +137,7 @@ func TestTreeAttributesOfFilesAndDirectories(t *testing.T) {
 	l := mounttest.Mount(t, mounttest.Options{Tables: treeTables()})
 	for path, size := range map[string]int64{
 		"sales/orders/dt=2026-01-01/region=eu/a.csv": 6, "sales/orders/dt=2026-01-02/region=eu/c.csv": 8000,
-		"sales/orders.json": int64(len(outside(t, l.Manifest("sales/orders")))),
+		"sales/orders.json": int64(len(l.StoredManifest("sales/orders"))),
 	} {
 		st := stat(t, l, path)
 		if st.Size != size || st.Blocks != (size+511)/512 || st.Nlink != 1 || st.Mode&syscall.S_IFMT != syscall.S_IFREG {
@@ -142,12 +149,12 @@ func TestTreeAttributesOfFilesAndDirectories(t *testing.T) {
 			t.Errorf("%q: nlink %d, mode %o; want 1, a directory", path, st.Nlink, st.Mode)
 		}
 	}
-	own, err := os.Stat(l.Data("web/logs/top.log"))
+	own, err := l.StoredInfo("web/logs/top.log")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info, err := l.Lstat("web/logs/top.log"); err != nil || !info.ModTime().Equal(own.ModTime()) {
-		t.Errorf("mtime of top.log: %v, %v; want the file's own, %v", info, err, own.ModTime())
+	if info, err := l.Lstat("web/logs/top.log"); err != nil || !info.ModTime().Truncate(resolution(l)).Equal(own.ModTime) {
+		t.Errorf("mtime of top.log: %v, %v; want the file's own, %v", info, err, own.ModTime)
 	}
 }
 

@@ -132,7 +132,7 @@ func write(t *testing.T, l *mounttest.Lake, path, content string) {
 	}
 }
 
-// putOutside writes a file of the warehouse by rename, as another program would.
+// putOutside writes a file outside the lake by rename, as another program would.
 func putOutside(t *testing.T, path, content string) {
 	t.Helper()
 	temp := fmt.Sprintf("%s.%d", path, time.Now().UnixNano())
@@ -141,7 +141,17 @@ func putOutside(t *testing.T, path, content string) {
 	}
 }
 
-// outside is a file of the warehouse, which must be there.
+// stored is a file of the store, which must be there.
+func stored(t *testing.T, l *mounttest.Lake, name string) string {
+	t.Helper()
+	content, err := l.Stored(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// outside is a file outside the lake, which must be there.
 func outside(t *testing.T, path string) string {
 	t.Helper()
 	raw, err := os.ReadFile(path)

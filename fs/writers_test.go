@@ -11,12 +11,13 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 )
 
-// script is a Python script that works in the partition dir, with the
-// partition's folder in the store as store; it fails by assert.
+// script is a Python script that works in the partition dir; it fails by assert.
+// What the store has there it sees by published, version and stored_names, and
+// it changes that, past the mount, by put_stored and remove_stored.
 func script(l *mounttest.Lake, dir, body string) string {
 	return `import errno, os, stat, subprocess, sys
 os.chdir("` + l.Path(dir) + `")
-store = "` + l.Data(dir) + `/"
+store = "` + l.Window(dir) + `/"
 def err(call, *a, **k):
     try: call(*a, **k)
     except OSError as e: return errno.errorcode[e.errno]
@@ -28,15 +29,38 @@ def published(name):
     try:
         with open(store + name, "rb") as f: return f.read()
     except FileNotFoundError: return None
+def version(name):
+    s = os.stat(store + name); return (s.st_ino, s.st_mtime_ns, s.st_size)
+def stored_names(): return os.listdir(store)
+` + foreignWrites(l, dir) + `
 def eq(got, want):
     assert got == want, "got %.300r, want %.300r" % (got, want)
 ` + body
 }
 
+// foreignWrites are the functions of a script that change the store.
+func foreignWrites(l *mounttest.Lake, dir string) string {
+	if !l.OnS3() {
+		return `
+def put_stored(name, data):
+    with open(store + "../new", "wb") as f: f.write(data)
+    os.rename(store + "../new", store + name)
+def remove_stored(name): os.unlink(store + name)
+`
+	}
+	return `
+def door(method, name, data=None):
+    import urllib.request
+    urllib.request.urlopen(urllib.request.Request("` + l.Door() + `/` + dir + `/" + name, data=data, method=method)).close()
+def put_stored(name, data): door("PUT", name, data)
+def remove_stored(name): door("DELETE", name)
+`
+}
+
 func TestCase72LastOfTwoHandlesPublishes(t *testing.T) {
 	t.Parallel()
 	l := mountTwo(t, nil)
-	stop := seen(l.Data(csvDir + "/f"))
+	stop := seen(l.Window(csvDir + "/f"))
 	defer stop()
 	l.MustSh(`cd ` + csvDir + `; exec 3>f; exec 4>>f; echo a >&3; exec 3>&-; ls; echo b >&4; exec 4>&-; ls`)
 	if got := stop(); len(got) != 1 || got[0] != "a\nb\n" {

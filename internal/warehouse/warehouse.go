@@ -40,33 +40,37 @@ type Table struct {
 // Write makes the tables in the folder root, which must exist. Files that are
 // there with other content are overwritten, others are left alone.
 func Write(root string, tables ...Table) error {
-	for _, t := range tables {
-		if err := t.write(root); err != nil {
-			return fmt.Errorf("write table %s.%s: %w", t.Database, t.Name, err)
+	files, err := Files(tables...)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := WriteFile(root, name, files[name]); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func (t Table) write(root string) error {
-	raw, err := t.JSON()
-	if err != nil {
-		return err
-	}
-	manifest := path.Join(t.Database, t.Name, "_sqe", "table.json")
-	if err := WriteFile(root, manifest, string(raw)); err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(t.Files)) {
-		below := path.Join(t.location(), name)
-		if strings.HasSuffix(name, "/") {
-			below += "/"
+// Files are the files of the tables, data and manifests, by slash-separated path
+// below the warehouse's root; one that ends in "/" is an empty directory.
+func Files(tables ...Table) (map[string]string, error) {
+	files := make(map[string]string)
+	for _, t := range tables {
+		raw, err := t.JSON()
+		if err != nil {
+			return nil, fmt.Errorf("table %s.%s: %w", t.Database, t.Name, err)
 		}
-		if err := WriteFile(root, below, t.Files[name]); err != nil {
-			return err
+		files[path.Join(t.Database, t.Name, "_sqe", "table.json")] = string(raw)
+		for name, content := range t.Files {
+			below := path.Join(t.location(), name)
+			if strings.HasSuffix(name, "/") {
+				below += "/"
+			}
+			files[below] = content
 		}
 	}
-	return nil
+	return files, nil
 }
 
 // WriteFile makes the file at the slash-separated path name below root, with

@@ -61,11 +61,11 @@ func (l *Lake) TryStart(flags ...string) error {
 }
 
 func (l *Lake) launch(flags []string) (*daemon, error) {
-	args := slices.Concat(l.o.Via, []string{l.Binary(), "mount", "--state-dir", l.State}, l.o.Flags, flags, []string{l.Source, l.Root})
+	args := slices.Concat(l.o.Via, []string{l.Binary(), "mount", "--state-dir", l.State}, l.storeFlags(), l.o.Flags, flags, []string{l.Source, l.Root})
 	d := &daemon{log: newLog(), done: make(chan struct{})}
 	// The command outlives this call, and ends by signals alone.
 	d.cmd = exec.CommandContext(context.Background(), args[0], args[1:]...)
-	d.cmd.Env = append(environ(), l.o.Env...)
+	d.cmd.Env = slices.Concat(environ(), l.storeEnv(), l.o.Env)
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
 	d.cmd.WaitDelay = 5 * time.Second
 	d.cmd.SysProcAttr = l.credentials()

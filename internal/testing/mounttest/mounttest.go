@@ -1,11 +1,17 @@
 // Package mounttest mounts real lakes for tests: a warehouse made from a
-// declaration, served by the real binary in a child process.
+// declaration, in a local folder or in a bucket of a real S3 server, served by the
+// real binary in a child process.
 //
 //	lake := mounttest.Mount(t, mounttest.Options{Tables: []mounttest.Table{{
 //		Database: "sales", Name: "orders", Keys: []string{"dt:date"},
 //		Files: map[string]string{"dt=2026-01-01/a.parquet": mounttest.Parquet(t, 10)},
 //	}}})
 //	lake.MustSh(`cp sales/orders/dt=2026-01-01/a.parquet /dev/null`)
+//
+// Lakes are in folders, or with MOUNTTEST_STORE=s3 in buckets: one suite, two
+// stores. A test looks at the store, and plays another program in it, by
+// [Lake.Stored], [Lake.PutStored] and the like; one that is about the folder
+// itself begins with [FolderOnly].
 //
 // Guarantees: a lake has a deadline, at which its daemon is killed and the
 // connection aborted, so that no system call on it stays stuck and the test
@@ -16,8 +22,8 @@
 //
 // A test touches a mount through [Lake.Sh] and the like (child processes), or
 // through [Lake.Do] and the file helpers (a goroutine with a deadline). Methods
-// of a Lake are for the test's own goroutine, but Path, Data, Log, Do, Sh and
-// the file helpers, which may be called from several.
+// of a Lake are for the test's own goroutine, but Path, Data, Log, Do, Sh, the
+// file helpers and those of the store, which may be called from several.
 //
 // Where no mount is possible (no /dev/fuse, a user without fusermount3) tests
 // are skipped with the reason, unless MOUNTTEST_REQUIRED is set: then they
@@ -25,12 +31,14 @@
 package mounttest
 
 import (
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/s3test"
 	"github.com/lakefs-mount/lakefs-mount/internal/warehouse"
 )
 
@@ -41,29 +49,42 @@ type Table = warehouse.Table
 type Options struct {
 	Tables []Table
 	Files  map[string]string // further files of the warehouse, by path below its root; one that ends in "/" is a directory
-	Source string            // a warehouse that exists, in place of a new one
+	Source string            // a folder that is a warehouse, in place of a new one; where lakes are in buckets it is uploaded
 	Flags  []string          // further flags of `mount`, at each start
 	Env    []string          // further environment of the daemon, "NAME=value"
 	Via    []string          // a command that becomes the daemon, which follows as its arguments ("unshare", "-m")
+
 	// Timeout bounds the life of the lake, unmount included; 0: 60 s.
 	Timeout time.Duration
-	User    uint32 // run the daemon and Sh as this user and group id (the test must be root); 0: as the test
+
+	// S3 puts the lake into a bucket, whatever MOUNTTEST_STORE says. So do Server,
+	// the server to use (nil: the versitygw of the process), and Bucket, one of it
+	// that exists ("": a new one).
+	S3     bool
+	Server *s3test.Server
+	Bucket string
+
+	of *Lake // whose store it is; nil: its own
+
+	User uint32 // run the daemon and Sh as this user and group id (the test must be root); 0: as the test
 }
 
 // Lake is a warehouse, and where it is mounted.
 type Lake struct {
-	Source string // the warehouse's folder
+	Source string // the warehouse: a folder, or s3://BUCKET/PREFIX/
 	Root   string // the mount point
 	State  string // the state directory, kept over remounts
 
 	t        testing.TB
 	o        Options
 	deadline time.Time
+	store    store
 
 	mu struct {
 		sync.Mutex
-		daemon *daemon // nil: not running
-		logs   []*log  // of every start
+		daemon *daemon          // nil: not running
+		logs   []*log           // of every start
+		door   *httptest.Server // nil: nobody has asked for it
 	}
 }
 
@@ -76,17 +97,12 @@ func New(tb testing.TB, o Options) *Lake {
 		o.Timeout = time.Minute
 	}
 	dir := tb.TempDir()
-	l := &Lake{t: tb, o: o, Source: o.Source, Root: filepath.Join(dir, "lake"), State: filepath.Join(dir, "state"), deadline: time.Now().Add(o.Timeout)}
+	l := &Lake{t: tb, o: o, Root: filepath.Join(dir, "lake"), State: filepath.Join(dir, "state"), deadline: time.Now().Add(o.Timeout)}
 	must(tb, os.Mkdir(l.Root, 0o755))
 	must(tb, os.Mkdir(l.State, 0o700))
-	if l.Source == "" {
-		l.Source = filepath.Join(dir, "warehouse")
-		must(tb, os.Mkdir(l.Source, 0o755))
-	}
-	must(tb, warehouse.Write(l.Source, o.Tables...))
-	for name, content := range o.Files {
-		must(tb, warehouse.WriteFile(l.Source, name, content))
-	}
+	l.open(dir)
+	l.AddTables(o.Tables...)
+	must(tb, l.store.seed(o.Files))
 	if o.User != 0 {
 		l.give(dir)
 	}
@@ -122,18 +138,6 @@ func (l *Lake) give(dir string) {
 // Path is the path of a name in the mount ("sales/orders").
 func (l *Lake) Path(name string) string { return filepath.Join(l.Root, filepath.FromSlash(name)) }
 
-// Data is the path in the warehouse of the file that lies at name in the mount,
-// for a table at its usual location: "sales/orders/dt=1/f" to
-// <source>/_data/sales/orders/dt=1/f.
-func (l *Lake) Data(name string) string {
-	return filepath.Join(l.Source, "_data", filepath.FromSlash(name))
-}
-
-// Manifest is the path in the warehouse of the manifest of a table ("sales/orders").
-func (l *Lake) Manifest(table string) string {
-	return filepath.Join(l.Source, filepath.FromSlash(table), "_sqe", "table.json")
-}
-
 // Staged is the staging directory, whatever is in it.
 func (l *Lake) Staged() string { return filepath.Join(l.State, "staging") }
 
@@ -163,10 +167,4 @@ func must(tb testing.TB, err error) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-}
-
-// AddTables makes further tables in the warehouse, as another program would.
-func (l *Lake) AddTables(tables ...Table) {
-	l.t.Helper()
-	must(l.t, warehouse.Write(l.Source, tables...))
 }

@@ -67,7 +67,7 @@ func (l *Lake) run(dir, name string, args []string) Result {
 	args = Inside(dir, name, args...)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &stdout, &stderr, 5*time.Second
-	cmd.Env = append(environ(), "LC_ALL=C.UTF-8", "HOME="+l.State)
+	cmd.Env = slices.Concat(environ(), l.storeEnv(), []string{"LC_ALL=C.UTF-8", "HOME=" + l.State})
 	cmd.SysProcAttr = l.credentials()
 	cmd.SysProcAttr.Setpgid = true
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

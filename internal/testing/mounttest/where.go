@@ -1,0 +1,160 @@
+package mounttest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/s3test"
+)
+
+// storeVariable names the store of every lake of the process: "", a folder, or
+// "s3", a bucket of a test server.
+const storeVariable = "MOUNTTEST_STORE"
+
+// inBuckets tells whether the lakes of this process are in buckets.
+func inBuckets(tb testing.TB) bool {
+	tb.Helper()
+	switch s := os.Getenv(storeVariable); s {
+	case "", "folder":
+		return false
+	case "s3":
+		return true
+	default:
+		tb.Fatalf("%s=%s: want folder or s3", storeVariable, s)
+		return false
+	}
+}
+
+// FolderOnly skips a test that is about the local folder itself where lakes are
+// in buckets. Why says it in few words; the same words for the same reason.
+func FolderOnly(tb testing.TB, why string) {
+	tb.Helper()
+	if inBuckets(tb) {
+		tb.Skipf("of the folder alone: %s", why)
+	}
+}
+
+// open finds or makes the lake's store; a folder lies below dir.
+func (l *Lake) open(dir string) {
+	l.t.Helper()
+	o := l.o
+	switch {
+	case o.of != nil:
+		l.store, l.Source = o.of.store, o.of.Source
+	case o.S3 || o.Server != nil || o.Bucket != "" || inBuckets(l.t):
+		l.openBucket()
+	default:
+		if l.Source = o.Source; l.Source == "" {
+			l.Source = filepath.Join(dir, "warehouse")
+			must(l.t, os.Mkdir(l.Source, 0o755))
+		}
+		l.store = folder{l.Source}
+	}
+}
+
+func (l *Lake) openBucket() {
+	l.t.Helper()
+	b := bucket{server: l.o.Server, name: l.o.Bucket}
+	if b.server == nil {
+		b.server = s3test.Versity(l.t)
+	}
+	if b.name == "" {
+		b.name = b.server.Bucket(l.t)
+	}
+	l.store, l.Source = b, "s3://"+b.name+"/"+prefix
+	if l.o.Source != "" {
+		files, err := folder{l.o.Source}.tree("")
+		must(l.t, err)
+		must(l.t, b.seed(files))
+	}
+}
+
+// storeFlags are those of `mount` that name the store.
+func (l *Lake) storeFlags() []string {
+	if b, ok := l.store.(bucket); ok {
+		return []string{"--endpoint-url=" + b.server.Endpoint, "--path-style"}
+	}
+	return nil
+}
+
+// storeEnv has the store's credentials, and for commands that are not given the
+// flags the same by variables.
+func (l *Lake) storeEnv() []string {
+	if b, ok := l.store.(bucket); ok {
+		return append(b.server.Env(), "LAKEFS_MOUNT_ENDPOINT_URL="+b.server.Endpoint, "LAKEFS_MOUNT_PATH_STYLE=true")
+	}
+	return nil
+}
+
+// Second mounts the lake's store once more, with a state directory of its own.
+func (l *Lake) Second(flags ...string) *Lake {
+	l.t.Helper()
+	return Mount(l.t, Options{Flags: flags, of: l})
+}
+
+// OnS3 tells that the lake is in a bucket.
+func (l *Lake) OnS3() bool {
+	_, ok := l.store.(bucket)
+	return ok
+}
+
+// Bucket is the server and the bucket of a lake in one.
+func (l *Lake) Bucket() (server *s3test.Server, name string) {
+	l.t.Helper()
+	b, ok := l.store.(bucket)
+	if !ok {
+		l.t.Fatal("the lake is in no bucket")
+	}
+	return b.server, b.name
+}
+
+// Key is the key of a name's object in the lake's bucket.
+func (l *Lake) Key(name string) string { return prefix + dataName(name) }
+
+// Data is the path in the warehouse's folder of the file that lies at name in
+// the mount, for a table at its usual location: "sales/orders/dt=1/f" to
+// <source>/_data/sales/orders/dt=1/f. Tests that are of the folder alone use it.
+func (l *Lake) Data(name string) string { return l.folder().path(dataName(name)) }
+
+// Manifest is the path in the warehouse's folder of the manifest of a table
+// ("sales/orders").
+func (l *Lake) Manifest(table string) string { return l.folder().path(manifestName(table)) }
+
+func (l *Lake) folder() folder {
+	l.t.Helper()
+	f, ok := l.store.(folder)
+	if !ok {
+		l.t.Fatal("the lake is in no folder: the test is of the folder alone, or should ask the store")
+	}
+	return f
+}
+
+// Location is what the mount calls the place of a name's data: a path, or an
+// s3:// URI. URI is the same as a URI.
+func (l *Lake) Location(name string) string {
+	if f, ok := l.store.(folder); ok {
+		return f.path(dataName(name))
+	}
+	return l.Source + dataName(name)
+}
+
+// URI is the Location as a URI.
+func (l *Lake) URI(name string) string {
+	if _, ok := l.store.(folder); ok {
+		return "file://" + l.Location(name)
+	}
+	return l.Location(name)
+}
+
+// Window is the path at which programs outside the mount read the store's file of
+// a name, and never write it: in the warehouse's folder, or where the S3 server
+// keeps its objects, each of which is put there whole.
+func (l *Lake) Window(name string) string {
+	l.t.Helper()
+	if f, ok := l.store.(folder); ok {
+		return f.path(dataName(name))
+	}
+	server, name2 := l.Bucket()
+	return bucket{server, name2}.window(dataName(name))
+}
