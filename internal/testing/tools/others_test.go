@@ -48,18 +48,18 @@ func TestToolsEditWhatOthersMade(t *testing.T) {
 			lake := mounttest.Mount(t, mounttest.Options{Tables: []mounttest.Table{{Database: "db", Name: "t", Format: "text", Files: map[string]string{"f": before}}}})
 			out := filepath.Join(t.TempDir(), "out")
 			must(t, os.Mkdir(out, 0o755))
-			r := script(t, place{dir: lake.Path("db/t"), out: out, folder: lake.Data("db/t")}, "set -euo pipefail\n"+c.script)
+			r := script(t, place{dir: lake.Path("db/t"), out: out, folder: lake.Window("db/t")}, "set -euo pipefail\n"+c.script)
 			if want := refused[c.name]; (r.code != 0) != want {
 				t.Errorf("exit code %d, refused %v, want %v; stdout %q, stderr %q", r.code, r.code != 0, want, r.stdout, r.stderr)
 			} else if want {
 				after = before
 			}
-			raw, err := os.ReadFile(lake.Data("db/t/f"))
+			stored, err := lake.Stored("db/t/f")
 			must(t, err)
-			if string(raw) != after {
-				t.Errorf("the file is %q, want %q", raw, after)
+			if stored != after {
+				t.Errorf("the file is %q, want %q", stored, after)
 			}
-			for name := range c.tree(t, lake.Data("db/t"), false, false) {
+			for _, name := range lake.StoredNames("db/t") {
 				if name != "f" && name != left[c.name] {
 					t.Errorf("%s is left in the folder", name)
 				}

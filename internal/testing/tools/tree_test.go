@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -61,6 +62,17 @@ func (c tool) tree(t *testing.T, root string, mtime, mode bool) map[string]node 
 		t.Errorf("walk %s: %v", root, err)
 	}
 	return all
+}
+
+// withoutEmpty leaves the directories out in which there is no file: no object is
+// made for them.
+func withoutEmpty(all map[string]node) {
+	for name, n := range all {
+		full := func(other string) bool { return strings.HasPrefix(other, name+"/") && all[other].kind != "directory" }
+		if n.kind == "directory" && !slices.ContainsFunc(slices.Collect(maps.Keys(all)), full) {
+			delete(all, name)
+		}
+	}
 }
 
 func compareTrees(differ func(string, ...any), where string, got, want map[string]node) {
