@@ -93,8 +93,8 @@ func TestHelpersTouchTheMount(t *testing.T) {
 	if err := lake.WriteFile("db/notes/b", "2,two\n"); err != nil {
 		t.Error(err)
 	}
-	if raw, err := os.ReadFile(lake.Data("db/notes/b")); err != nil || string(raw) != "2,two\n" {
-		t.Errorf("in the warehouse the written file is %q, %v", raw, err)
+	if got, err := lake.Stored("db/notes/b"); err != nil || got != "2,two\n" {
+		t.Errorf("in the store the written file is %q, %v", got, err)
 	}
 	if info, err := lake.Lstat("db/notes/b"); err != nil || info.Size() != 6 {
 		t.Errorf("Lstat is %v, %v", info, err)
