@@ -100,7 +100,7 @@ func startVersity() (*Server, error) {
 	const access, secret, region = "s3test", "s3test-secret", "us-east-1"
 	env := []string{"ROOT_ACCESS_KEY=" + access, "ROOT_SECRET_KEY=" + secret, "VGW_REGION=" + region}
 	p, err := newProcess(env, func(addr, dir string) []string {
-		return []string{binary, "--port", addr, "--keep-alive", "--quiet", "posix", filepath.Join(dir, "buckets")}
+		return []string{binary, "--port", addr, "--keep-alive", "--quiet", "posix", "--disableotmp", filepath.Join(dir, "buckets")}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start versitygw: %w", err)
@@ -123,9 +123,16 @@ func startMini(program string) (*Server, error) {
 }
 
 func newServer(p *process, access, secret, region string) *Server {
-	s := &Server{Endpoint: "http://" + p.port.Addr, Access: access, Secret: secret, Region: region, process: p}
-	s.client = s3.NewFromConfig(s.Config(), func(o *s3.Options) { o.UsePathStyle = true })
-	return s
+	s := &Server{Access: access, Secret: secret, Region: region, process: p}
+	return s.Via("http://" + p.port.Addr)
+}
+
+// Via is the same server seen at another endpoint, that of a proxy in front of it.
+func (s *Server) Via(endpoint string) *Server {
+	via := *s
+	via.Endpoint = endpoint
+	via.client = s3.NewFromConfig(via.Config(), func(o *s3.Options) { o.UsePathStyle = true })
+	return &via
 }
 
 // Config is what an SDK client needs; path style (s3.Options.UsePathStyle) is
