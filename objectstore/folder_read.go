@@ -78,7 +78,16 @@ func (f *Folder) OpenObject(ctx context.Context, o Object) (*os.File, error) {
 }
 
 func (f *Folder) openObject(ctx context.Context, o Object) (*os.File, *unix.Stat_t, error) {
-	p, err := f.place(o.Location)
+	file, st, err := f.openAny(ctx, o.Location)
+	if err == nil && !matches(st, o.ETag) {
+		return nil, nil, errors.Join(ErrChanged, file.Close())
+	}
+	return file, st, err
+}
+
+// openAny opens the version that is at loc now.
+func (f *Folder) openAny(ctx context.Context, loc Location) (*os.File, *unix.Stat_t, error) {
+	p, err := f.place(loc)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -93,9 +102,6 @@ func (f *Folder) openObject(ctx context.Context, o Object) (*os.File, *unix.Stat
 	if err != nil {
 		return nil, nil, err
 	}
-	if !matches(&st, o.ETag) {
-		return nil, nil, errors.Join(ErrChanged, file.Close())
-	}
 	return file, &st, nil
 }
 
@@ -105,7 +111,11 @@ func (f *Folder) Read(ctx context.Context, o Object, off, n int64) (Object, io.R
 	if off < 0 || n < 0 {
 		return Object{}, nil, fail("read", o.Location, fmt.Errorf("negative range %d+%d", off, n))
 	}
-	file, st, err := f.openObject(ctx, o)
+	open := f.openObject
+	if o.ETag == "" {
+		open = func(ctx context.Context, o Object) (*os.File, *unix.Stat_t, error) { return f.openAny(ctx, o.Location) }
+	}
+	file, st, err := open(ctx, o)
 	if err != nil {
 		return Object{}, nil, fail("read", o.Location, err)
 	}

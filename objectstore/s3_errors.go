@@ -113,7 +113,7 @@ func meaningOfStatus(status int) (sentinel error, passing bool) {
 		return ErrNotExist, false
 	case status == http.StatusForbidden, status == http.StatusUnauthorized:
 		return ErrPermission, false
-	case status == http.StatusPreconditionFailed:
+	case status == http.StatusPreconditionFailed, status == http.StatusRequestedRangeNotSatisfiable:
 		return ErrChanged, false
 	case status == http.StatusRequestEntityTooLarge:
 		return ErrTooLarge, false
@@ -130,11 +130,15 @@ func meaningOfStatus(status int) (sentinel error, passing bool) {
 // failure is what err of an attempt means.
 func (a *attempt) failure(ctx context.Context, err error) *storeError {
 	e := &storeError{status: a.status, id: printable(a.id)}
+	var own *storeError
 	var bad badAnswer
 	var api smithy.APIError
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errSlow), errors.Is(cause, errDeadline), errors.Is(cause, errStalled):
 		return &storeError{sentinel: ErrUnavailable, text: cause.Error(), passing: true}
+	case errors.As(err, &own):
+		e.sentinel, e.passing, e.text = own.sentinel, own.passing, own.text
+		return e
 	case errors.As(err, &bad):
 		e.sentinel, e.passing, e.text = ErrUnavailable, true, bad.Error()
 		return e

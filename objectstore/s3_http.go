@@ -61,6 +61,8 @@ type attempt struct {
 	firstByte time.Duration // 0: no limit
 	fresh     bool          // on a new connection
 	streams   bool          // closing the answer's body ends it
+	stall     time.Duration // each read of the answer's body takes so long at most; 0: no limit
+	cause     func() error  // why it ended; nil: it did not
 
 	start   time.Time // of the request; zero: none was made
 	elapsed time.Duration
@@ -115,6 +117,7 @@ func (c *sender) Do(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if !inTime {
+		a.cancel(errSlow)
 		return nil, errors.Join(errSlow, resp.Body.Close())
 	}
 	a.note(resp)
@@ -150,11 +153,25 @@ func (b *sentBody) Read(p []byte) (int, error) {
 type receivedBody struct {
 	io.ReadCloser
 	attempt *attempt
+	timer   *time.Timer // of the stall limit; nil before the first read
 }
 
 func (b *receivedBody) Read(p []byte) (int, error) {
+	a := b.attempt
+	switch {
+	case a.stall == 0:
+	case b.timer == nil:
+		b.timer = time.AfterFunc(a.stall, func() { a.cancel(errStalled) })
+		defer b.timer.Stop()
+	default:
+		b.timer.Reset(a.stall)
+		defer b.timer.Stop()
+	}
 	n, err := b.ReadCloser.Read(p)
-	b.attempt.progress()
+	a.progress()
+	if err != nil && !errors.Is(err, io.EOF) && a.cause() != nil {
+		err = a.cause()
+	}
 	return n, err
 }
 

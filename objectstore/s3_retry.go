@@ -2,6 +2,7 @@ package objectstore
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -22,7 +23,9 @@ type call struct {
 	streams bool
 	// moves: bytes that come or go extend the time. Without it Timeout bounds the
 	// call as a whole; with it, the wait for the next byte, and all retries.
-	moves bool
+	moves     bool
+	again     bool // it goes on with what an earlier call was cut in
+	forRegion bool // it asks for the bucket's region
 	// until ends the call earlier than Timeout would; zero: no.
 	until time.Time
 }
@@ -50,6 +53,9 @@ func do[T any](ctx context.Context, s *S3, c call, send func(context.Context, ac
 			return out, nil
 		}
 		e := a.failure(actx, err)
+		if a.region != "" && a.elsewhere(acc, e) {
+			e.text = "the bucket is in region " + printable(a.region) + ", not " + acc.region
+		}
 		a.end()
 		if err = ctx.Err(); err != nil {
 			err = failS3(c.op, c.loc, err)
@@ -97,7 +103,7 @@ func (s *S3) observe(c call, a *attempt, attempts int, err error) {
 		return
 	}
 	s.o.Observe(S3Request{
-		Operation: c.op, Retry: attempts > 1, Status: a.status, Err: err,
+		Operation: c.op, Retry: attempts > 1 || c.again, Status: a.status, Err: err,
 		Elapsed: a.elapsed, Bytes: a.bytes.Load(), ID: a.id,
 	})
 }
@@ -140,16 +146,17 @@ func (r *retrier) begin(parent context.Context) (context.Context, *attempt) {
 	a := &attempt{fresh: r.fresh, streams: r.c.streams}
 	r.fresh = false
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, attemptKey{}, a))
-	a.cancel = cancel
+	a.cancel, a.cause = cancel, func() error { return context.Cause(ctx) }
 	left := r.s.o.Timeout
 	if r.c.moves {
 		a.patience = left
 	} else {
 		left = time.Until(r.deadline)
+		a.stall = min(r.s.o.Timeout/2, stallLimit) // half, so that there is time for another
 	}
 	a.watch = time.AfterFunc(left, func() { cancel(errDeadline) })
 	if r.c.quick && !slices.Contains(r.spent, remedySlow) {
-		a.firstByte = min(r.s.latency.limit(r.c.op), max(left/2, 1)) // so that there is a second one
+		a.firstByte = min(r.s.latency.limit(r.c.op), max(left/2, 1)) // likewise
 	}
 	return ctx, a
 }
@@ -179,7 +186,7 @@ func (r *retrier) next(ctx context.Context, acc access, a *attempt, e *storeErro
 	if r.cured(ctx, acc, a, e) {
 		return 0, time.Now().Before(r.deadline)
 	}
-	if !e.passing {
+	if !e.passing && !(expired(e.code) && r.attempts < expiredAttempts) {
 		return 0, false
 	}
 	wait := backoff(r.pauses) + r.s.budget.take()
@@ -190,12 +197,12 @@ func (r *retrier) next(ctx context.Context, acc access, a *attempt, e *storeErro
 // cured applies what helps against a failure, once each.
 func (r *retrier) cured(ctx context.Context, acc access, a *attempt, e *storeError) bool {
 	switch {
-	case a.gaveUp():
+	case errors.Is(a.cause(), errSlow):
 		if r.once(remedySlow) {
 			r.fresh = true
 			return true
 		}
-	case elsewhere(e):
+	case a.elsewhere(acc, e):
 		return r.once(remedyRegion) && r.s.relocate(ctx, r.c, acc, a)
 	case staleCredentials(e):
 		acc.account.invalidate()
@@ -207,27 +214,32 @@ func (r *retrier) cured(ctx context.Context, acc access, a *attempt, e *storeErr
 	return false
 }
 
-// gaveUp: the first-byte limit ended the attempt.
-func (a *attempt) gaveUp() bool { return a.firstByte > 0 && a.status == 0 && a.elapsed >= a.firstByte }
+// expiredAttempts is how often credentials that have expired are tried: who hands
+// them out may be late.
+const expiredAttempts = 4
+
+func expired(code string) bool {
+	return code == "ExpiredToken" || code == "ExpiredTokenException" || code == "TokenRefreshRequired"
+}
 
 // staleCredentials: new ones may help. The answer to a HEAD has no code.
 func staleCredentials(e *storeError) bool {
 	switch e.code {
-	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired":
+	case "InvalidAccessKeyId", "InvalidToken":
 		return true
 	case "", "BadRequest", "UnknownError":
 		return e.status == http.StatusBadRequest
 	}
-	return false
+	return expired(e.code)
 }
 
 // elsewhere: the bucket may be in another region.
-func elsewhere(e *storeError) bool {
+func (a *attempt) elsewhere(acc access, e *storeError) bool {
 	switch e.status {
 	case http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 		return true
 	case http.StatusBadRequest:
-		return e.code == "AuthorizationHeaderMalformed" || e.code == "IllegalLocationConstraintException"
+		return e.code == "AuthorizationHeaderMalformed" || a.region != "" && a.region != acc.region
 	}
 	return false
 }
@@ -235,26 +247,25 @@ func elsewhere(e *storeError) bool {
 // relocate learns a bucket's region from an answer that says it is elsewhere, or
 // by asking for it.
 func (s *S3) relocate(ctx context.Context, c call, acc access, a *attempt) bool {
-	if a.region == "" && c.op != opRegion && !s.o.FixedRegion {
-		a.region = s.bucketRegion(ctx, c.loc)
+	if a.region == "" && !c.forRegion && !s.o.FixedRegion {
+		a.region = s.bucketRegion(ctx, c)
 	}
 	return s.learnRegion(c.loc.Bucket, a.region, acc.region)
 }
 
-// opRegion is the operation of the request for a bucket's region.
-const opRegion = "stat"
-
-// bucketRegion asks for the region of a bucket; "": not known. Any answer tells
-// it, a refusal too.
-func (s *S3) bucketRegion(ctx context.Context, loc Location) string {
-	c := call{op: opRegion, loc: Location{Bucket: loc.Bucket}, quick: true}
+// bucketRegion asks for the region of a call's bucket; "": not known. Any answer
+// tells it, a refusal too: that is learned by the call itself.
+func (s *S3) bucketRegion(ctx context.Context, c call) string {
+	c = call{op: c.op, loc: Location{Bucket: c.loc.Bucket}, quick: true, forRegion: true}
 	out, err := do(ctx, s, c, func(ctx context.Context, acc access) (*s3.HeadBucketOutput, error) {
 		return acc.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: acc.bucket, ExpectedBucketOwner: s.owner()})
 	})
-	if err != nil || out.BucketRegion == nil {
-		return ""
+	if err == nil && out.BucketRegion != nil {
+		return *out.BucketRegion
 	}
-	return *out.BucketRegion
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.regions[c.loc.Bucket]
 }
 
 // Pauses between retries.
