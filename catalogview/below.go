@@ -126,7 +126,7 @@ func (v *View) lookupBelow(ctx context.Context, b below) (Node, error) {
 	if v.trees {
 		return v.lookupTree(ctx, b)
 	}
-	return v.lookupFlat(ctx, b)
+	return v.lookupFlat(ctx, b, v.flat.find)
 }
 
 // lookupTree asks a store whose directories exist by themselves.
@@ -150,23 +150,63 @@ func (v *View) lookupTree(ctx context.Context, b below) (Node, error) {
 	return v.lookupMarked(ctx, b)
 }
 
-// lookupFlat asks a store whose directories are prefixes.
-func (v *View) lookupFlat(ctx context.Context, b below) (Node, error) {
-	there, err := v.anything(ctx, b.directory())
-	if err != nil {
+type findFlat = func(ctx context.Context, dir objectstore.Location, name string) (answer, error)
+
+// lookupFlat looks up in a store whose directories are prefixes.
+func (v *View) lookupFlat(ctx context.Context, b below, find findFlat) (Node, error) {
+	dir := b.place.down(b.comps[:len(b.comps)-1])
+	a, err := find(ctx, dir, b.base())
+	switch {
+	case err != nil:
 		return Node{}, fmt.Errorf("look up %q: %w", b.path, err)
+	case a.is == isDirectory:
+		return b.directoryNode(objectstore.Object{Location: b.directory(), ModTime: a.item.mtime}), nil
+	case a.is == isObject:
+		return v.objectOrMarker(b, a.item.object(dir))
 	}
-	if there {
-		return b.directoryNode(objectstore.Object{Location: b.directory()}), nil
+	return Node{}, notExist(b.path)
+}
+
+// askFlat asks a store whose directories are prefixes for a name. A directory
+// wins over an object, and is there whatever the rights on the object are.
+func (v *View) askFlat(ctx context.Context, dir objectstore.Location, name string) (answer, error) {
+	file := dir
+	file.Key += name
+	dir.Key += name + "/"
+	o, fileErr, there, dirErr := v.both(ctx, file, dir)
+	if noObject(dirErr) {
+		dirErr = nil
 	}
-	o, err := v.store.Stat(ctx, b.object())
-	if err == nil {
-		return v.objectOrMarker(b, o)
+	denied := errors.Is(dirErr, objectstore.ErrPermission) // nothing would be seen below
+	switch {
+	case there:
+		return answer{is: isDirectory}, nil
+	case dirErr != nil && !denied:
+		return answer{}, dirErr
+	case fileErr == nil:
+		return answer{is: isObject, item: item{name: name, size: o.Size, etag: o.ETag, mtime: o.ModTime}}, nil
+	case !noObject(fileErr):
+		return answer{}, fileErr
+	case denied:
+		return answer{}, dirErr
 	}
-	if !noObject(err) {
-		return Node{}, fmt.Errorf("look up %q: %w", b.path, err)
+	return v.askMarker(ctx, file, name)
+}
+
+// askMarker asks for a directory that is there by its X_$folder$ alone.
+func (v *View) askMarker(ctx context.Context, marker objectstore.Location, name string) (answer, error) {
+	if len(name)+len(markerSuffix) > maxName {
+		return answer{is: isAbsent}, nil
 	}
-	return v.lookupMarked(ctx, b)
+	marker.Key += markerSuffix
+	o, err := v.store.Stat(ctx, marker)
+	switch {
+	case err == nil && o.Size == 0:
+		return answer{is: isDirectory, item: item{mtime: o.ModTime}}, nil
+	case err == nil || noObject(err):
+		return answer{is: isAbsent}, nil
+	}
+	return answer{}, err
 }
 
 // objectOrMarker: a zero-byte X_$folder$ is the directory X, and not itself.

@@ -17,8 +17,12 @@
 //     trees, _sqe);
 //   - a listing is whole or ends in an error; an error is never taken for
 //     absence, nor remembered as such;
-//   - catalog entries are cached for a TTL, one load at a time for each; what
-//     lies below a table is asked of the store each time;
+//   - catalog entries are cached for a TTL, one load at a time for each;
+//   - what lies below a table is asked of the store each time if that is an
+//     objectstore.Directories; of a flat store it is cached as entries are, by
+//     location, and concurrent listings of a directory are one. What the mount
+//     tells of its own changes ([View.Wrote], [View.Removed], [View.Stale])
+//     shows at once;
 //   - no lock is held across a call of the source or the store.
 //
 // The package never shows staging: unpublished files are fs's. Paths have no
@@ -119,8 +123,9 @@ func (n Node) Location() objectstore.Location { return n.Object.Location }
 type Options struct {
 	Log *slog.Logger // none
 
-	// TTL is how long catalog entries are taken as they were (5 s), NegativeTTL
-	// how long their absence is (1 s). A negative value: not at all.
+	// TTL is how long catalog entries, and listings and look-ups below tables of
+	// a flat store, are taken as they were (5 s), NegativeTTL how long absence is
+	// that a look-up found (1 s). A negative value: not at all.
 	TTL, NegativeTTL time.Duration
 	// Patience is how long a caller waits for a fresh entry when a stale one, up
 	// to 10 TTLs old, could serve (2 s).
@@ -129,10 +134,13 @@ type Options struct {
 	LoadTimeout time.Duration
 	// MaxCached bounds the cached entries of each kind (20,000).
 	MaxCached int
+	// MaxListed bounds the names below tables that are kept of a flat store
+	// (200,000). A directory with more is streamed and not kept.
+	MaxListed int
 
-	// Roots are the folders that a location may lie in, absolute, as given to
-	// objectstore.NewFolder: the catalog's own first, then the allowed ones,
-	// with {user} expanded (rule 43).
+	// Roots are what a location may lie in (rule 43): the catalog's own first,
+	// then the allowed ones, with {user} expanded. Folders are absolute paths, as
+	// given to objectstore.NewFolder; of a catalog in S3 they are s3://bucket/prefix/.
 	Roots []string
 	// EvalSymlinks resolves symbolic links (filepath.EvalSymlinks).
 	EvalSymlinks func(path string) (string, error)
@@ -156,6 +164,9 @@ func (o Options) orDefault() Options {
 	setDuration(&o.LoadTimeout, time.Minute)
 	if o.MaxCached == 0 {
 		o.MaxCached = 20_000
+	}
+	if o.MaxListed == 0 {
+		o.MaxListed = 200_000
 	}
 	if o.EvalSymlinks == nil {
 		o.EvalSymlinks = filepath.EvalSymlinks

@@ -136,6 +136,7 @@ type tally struct {
 type lister struct {
 	v     *View
 	b     below
+	look  func(context.Context, below) (Node, error)
 	count *tally
 	yield yieldNode
 	found bool // anything at all, the directory's own marker included
@@ -150,13 +151,36 @@ type lister struct {
 	held []Node
 }
 
+// entries lists one level of the store, from the cache where it has one.
+func (v *View) entries(ctx context.Context, dir objectstore.Location) iter.Seq2[objectstore.Entry, error] {
+	if v.flat != nil {
+		return v.flat.list(ctx, dir)
+	}
+	return v.store.List(ctx, dir, objectstore.ListOptions{Delimiter: true})
+}
+
 func (v *View) list(ctx context.Context, b below, count *tally, yield yieldNode) error {
+	l := &lister{v: v, b: b, look: v.lookupBelow, count: count, yield: yield}
+	return l.list(ctx, v.entries(ctx, b.directory()))
+}
+
+// listAnew is list without the cache.
+func (v *View) listAnew(ctx context.Context, b below, count *tally, yield yieldNode) error {
+	l := &lister{v: v, b: b, look: v.lookupBelow, count: count, yield: yield}
+	if v.flat != nil {
+		l.look = func(ctx context.Context, b below) (Node, error) { return v.lookupFlat(ctx, b, v.askFlat) }
+	}
+	return l.list(ctx, v.store.List(ctx, b.directory(), objectstore.ListOptions{Delimiter: true}))
+}
+
+func (l *lister) list(ctx context.Context, entries iter.Seq2[objectstore.Entry, error]) error {
+	b := l.b
 	if _, err := b.partitionLevels(len(b.comps)); err != nil {
 		return err
 	}
-	l := &lister{v: v, b: b, count: count, yield: yield, seed: maphash.MakeSeed(), dirs: make(map[uint64]struct{})}
+	l.seed, l.dirs = maphash.MakeSeed(), make(map[uint64]struct{})
 	prefix := b.directory()
-	for e, err := range v.store.List(ctx, prefix, objectstore.ListOptions{Delimiter: true}) {
+	for e, err := range entries {
 		if err != nil {
 			return fmt.Errorf("list %q: %w", b.path, err)
 		}
@@ -173,7 +197,7 @@ func (v *View) list(ctx context.Context, b below, count *tally, yield yieldNode)
 	if l.found || len(b.comps) == 0 {
 		return nil // a table's location may not exist yet
 	}
-	n, err := v.lookupBelow(ctx, b)
+	n, err := l.look(ctx, b)
 	if err == nil && !n.Kind.Directory() {
 		err = notExist(b.path)
 	}
@@ -269,7 +293,7 @@ func (l *lister) marked(ctx context.Context) error {
 		if there || badName(name) || l.v.unlisted(l.b, name) {
 			continue
 		}
-		n, err := l.v.lookupBelow(ctx, l.child(name))
+		n, err := l.look(ctx, l.child(name))
 		if errors.Is(err, objectstore.ErrNotExist) || err == nil && n.Kind != KindDirectory {
 			continue // gone meanwhile, or a file of the name is there
 		}

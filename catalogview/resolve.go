@@ -98,7 +98,7 @@ func (v *View) existing(ctx context.Context, b below, beside []string, failed *e
 			}
 		}
 		prefix := b.directory()
-		for e, err := range v.store.List(ctx, prefix, objectstore.ListOptions{Delimiter: true}) {
+		for e, err := range v.entries(ctx, prefix) {
 			if err != nil {
 				*failed = err
 				return

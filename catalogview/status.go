@@ -93,7 +93,7 @@ func (v *View) countBelow(ctx context.Context, b below, s Status) (Status, error
 		return s, nil
 	}
 	var count tally
-	err = v.list(ctx, b, &count, func(n Node, _ error) bool {
+	err = v.listAnew(ctx, b, &count, func(n Node, _ error) bool {
 		if n.Kind == KindDirectory && level == len(b.comps) {
 			s.countPartition(n, level)
 		}

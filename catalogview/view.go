@@ -21,6 +21,7 @@ type View struct {
 	// trees: the store's directories exist by themselves, so that no name is a
 	// file and a directory at once.
 	trees bool
+	flat  *flat // what lies below tables; nil where trees
 
 	databases *cells[databaseList] // key ""
 	database  *cells[Database]     // key database
@@ -63,7 +64,9 @@ func NewView(src Source, store objectstore.Store, o Options) *View {
 		lists:     newCells[tableList](o),
 		tables:    newCells[*entry](o),
 	}
-	_, v.trees = store.(objectstore.Directories)
+	if _, v.trees = store.(objectstore.Directories); !v.trees {
+		v.flat = newFlat(store, o, v.askFlat)
+	}
 	v.warned.m = make(map[string]bool)
 	return v
 }
@@ -75,6 +78,9 @@ func (v *View) Close() error {
 	v.database.close()
 	v.lists.close()
 	v.tables.close()
+	if v.flat != nil {
+		v.flat.close()
+	}
 	return nil
 }
 
@@ -89,6 +95,7 @@ func (v *View) Refresh(path string) {
 	if len(comps) > 1 {
 		name = comps[1]
 	}
+	v.refreshFlat(comps)
 	dbs := same(db)
 	v.databases.drop(func(string) bool { return true })
 	v.database.drop(dbs)
@@ -97,6 +104,26 @@ func (v *View) Refresh(path string) {
 	v.tables.drop(func(key string) bool {
 		d, t, _ := strings.Cut(key, "/")
 		return dbs(d) && tables(t)
+	})
+}
+
+// refreshFlat forgets what is cached below tables of a path; everything, where
+// it is not known to lie below one.
+func (v *View) refreshFlat(comps []string) {
+	if v.flat == nil {
+		return
+	}
+	all := true
+	var dir, up objectstore.Location
+	if len(comps) > 1 {
+		e, have, _ := v.tables.peek(comps[0] + "/" + comps[1])
+		if have && e.err == nil && e.value.place.Bucket != "" {
+			all, dir = false, e.value.place.down(comps[2:])
+			up, _, _, _ = above(dir)
+		}
+	}
+	v.flat.drop(func(loc objectstore.Location) bool {
+		return all || loc == up || loc.Bucket == dir.Bucket && strings.HasPrefix(loc.Key, dir.Key)
 	})
 }
 

@@ -1,0 +1,179 @@
+package catalogview
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+)
+
+// flight is one look-up that is under way, for all who wait for it.
+type flight struct {
+	seq        uint64
+	begun      time.Time
+	done       chan struct{}
+	answer     answer
+	err        error
+	superseded bool // by a change: to be looked up again; guarded by flat.mu
+}
+
+// find returns what is at a name, isAbsent where nothing is.
+func (c *flat) find(ctx context.Context, dir objectstore.Location, name string) (answer, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for listed := false; ; {
+		d, now := c.directory(dir), c.o.Now()
+		a, sure := c.known(d, name, now)
+		if sure || a.there() && now.Before(d.retry) {
+			return a, nil
+		}
+		again, err := false, error(nil)
+		if !listed && c.byListing(d, name, now) {
+			listed, again = true, true
+			err = c.relist(ctx, d, now)
+			if errors.Is(err, objectstore.ErrPermission) {
+				err = nil // the name alone may be granted
+			}
+		} else if a, again, err = c.lookUp(ctx, d, name, now, a); err == nil && !again {
+			return a, nil
+		}
+		switch {
+		case err == nil:
+		case a.there() && ctx.Err() == nil && !certain(err):
+			return a, nil
+		default:
+			return answer{}, err
+		}
+	}
+}
+
+// known returns what is known of a name. Where that is not sure, it may serve
+// if the store does not answer: open is nothing then.
+func (c *flat) known(d *directory, name string, now time.Time) (a answer, sure bool) {
+	f, have := d.facts[name]
+	believed := have && (d.whole == nil || f.over(d.whole, now))
+	if believed && f.is != open && now.Sub(f.at) < c.lifetime(f.is) {
+		return f.answer, true
+	}
+	if !believed && d.whole != nil && c.fresh(d.whole.at, now) {
+		return d.whole.find(name), true
+	}
+	if l := d.running; l != nil && c.fresh(l.at, now) && !(have && f.over(l, now)) {
+		if a, sure = l.seen(name); sure {
+			return a, true
+		}
+	}
+	switch {
+	case believed && f.there() && c.usable(f.at, now):
+		return f.answer, false
+	case believed || d.whole == nil || !c.usable(d.whole.at, now):
+		return answer{}, false
+	}
+	if a = d.whole.find(name); !a.there() {
+		return answer{}, false
+	}
+	return a, false
+}
+
+func (c *flat) lifetime(is known) time.Duration {
+	if is == isAbsent {
+		return c.o.NegativeTTL
+	}
+	return c.o.TTL
+}
+
+// byListing says that the name is best asked for by listing the directory: that
+// was listed before, by one request, and no listing is distrusted.
+func (c *flat) byListing(d *directory, name string, now time.Time) bool {
+	w := d.whole
+	return w != nil && w.count <= onePage && !c.fresh(w.at, now) && c.usable(w.at, now) && !now.Before(d.facts[name].until)
+}
+
+// relist waits for a new listing of a directory, unless it turns out to have
+// grown.
+func (c *flat) relist(ctx context.Context, d *directory, now time.Time) error {
+	l := c.joinable(d, now)
+	if l != nil {
+		l.join()
+	} else if begun, ok := c.run(ctx, d); ok {
+		l = begun
+	} else {
+		return ErrClosed
+	}
+	defer c.leave(d, l)
+	return c.answered(ctx, l, func() bool { return l.count > onePage })
+}
+
+// lookUp waits for the answer of one look-up. again: a change came between.
+func (c *flat) lookUp(ctx context.Context, d *directory, name string, now time.Time, stale answer) (a answer, again bool, err error) {
+	f := d.flights[name]
+	if f == nil {
+		if f = c.launch(ctx, d, name, now); f == nil {
+			return stale, false, ErrClosed
+		}
+	}
+	var patience <-chan time.Time
+	if stale.there() {
+		t := time.NewTimer(c.o.Patience - now.Sub(f.begun))
+		defer t.Stop()
+		patience = t.C
+	}
+	c.mu.Unlock()
+	select {
+	case <-f.done:
+	case <-patience:
+		err = errPatience
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	c.mu.Lock()
+	switch {
+	case err != nil:
+		return stale, false, err
+	case f.superseded:
+		return stale, true, nil
+	case f.err != nil:
+		return stale, false, f.err
+	}
+	return f.answer, false, nil
+}
+
+// launch begins a look-up; nil after close.
+func (c *flat) launch(ctx context.Context, d *directory, name string, now time.Time) *flight {
+	ctx, seq, ok := c.begin(ctx, c.o.LoadTimeout)
+	if !ok {
+		return nil
+	}
+	f := &flight{seq: seq, begun: now, done: make(chan struct{})}
+	d.flights[name] = f
+	c.loads.Go(func() {
+		a, err := c.ask(ctx, d.loc, name)
+		err = because(ctx, err)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.end(seq)
+		f.answer, f.err = a, err
+		c.land(d, name, f)
+		close(f.done)
+	})
+	return f
+}
+
+// land keeps a look-up's answer, unless a change came between.
+func (c *flat) land(d *directory, name string, f *flight) {
+	if d.flights[name] != f {
+		return
+	}
+	delete(d.flights, name)
+	switch old := d.facts[name]; {
+	case f.err == nil:
+		kept := fact{answer: f.answer, seq: f.seq, at: f.begun}
+		if old.is == open {
+			kept.until = old.until
+		}
+		c.put(d, name, kept)
+	case !certain(f.err):
+		d.retry = c.o.Now().Add(c.o.NegativeTTL)
+	}
+}
