@@ -38,6 +38,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/faulty"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/s3test"
 	"github.com/lakefs-mount/lakefs-mount/internal/warehouse"
 )
@@ -63,6 +64,9 @@ type Options struct {
 	S3     bool
 	Server *s3test.Server
 	Bucket string
+	// Faulty puts the lake into a bucket, and Lake.Proxy between the daemon and the
+	// server.
+	Faulty bool
 
 	of *Lake // whose store it is; nil: its own
 
@@ -71,9 +75,10 @@ type Options struct {
 
 // Lake is a warehouse, and where it is mounted.
 type Lake struct {
-	Source string // the warehouse: a folder, or s3://BUCKET/PREFIX/
-	Root   string // the mount point
-	State  string // the state directory, kept over remounts
+	Source string        // the warehouse: a folder, or s3://BUCKET/PREFIX/
+	Root   string        // the mount point
+	State  string        // the state directory, kept over remounts
+	Proxy  *faulty.Proxy // of Options.Faulty; the test itself uses the server directly
 
 	t        testing.TB
 	o        Options

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/faulty"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/s3test"
 )
 
@@ -42,7 +43,7 @@ func (l *Lake) open(dir string) {
 	switch {
 	case o.of != nil:
 		l.store, l.Source = o.of.store, o.of.Source
-	case o.S3 || o.Server != nil || o.Bucket != "" || inBuckets(l.t):
+	case o.S3 || o.Faulty || o.Server != nil || o.Bucket != "" || inBuckets(l.t):
 		l.openBucket()
 	default:
 		if l.Source = o.Source; l.Source == "" {
@@ -63,6 +64,9 @@ func (l *Lake) openBucket() {
 		b.name = b.server.Bucket(l.t)
 	}
 	l.store, l.Source = b, "s3://"+b.name+"/"+prefix
+	if l.o.Faulty {
+		l.Proxy = faulty.New(l.t, b.server)
+	}
 	if l.o.Source != "" {
 		files, err := folder{l.o.Source}.tree("")
 		must(l.t, err)
@@ -70,10 +74,18 @@ func (l *Lake) openBucket() {
 	}
 }
 
+// endpoint is the daemon's.
+func (l *Lake) endpoint(b bucket) string {
+	if l.Proxy != nil {
+		return l.Proxy.URL
+	}
+	return b.server.Endpoint
+}
+
 // storeFlags are those of `mount` that name the store.
 func (l *Lake) storeFlags() []string {
 	if b, ok := l.store.(bucket); ok {
-		return []string{"--endpoint-url=" + b.server.Endpoint, "--path-style"}
+		return []string{"--endpoint-url=" + l.endpoint(b), "--path-style"}
 	}
 	return nil
 }
@@ -82,12 +94,13 @@ func (l *Lake) storeFlags() []string {
 // flags the same by variables.
 func (l *Lake) storeEnv() []string {
 	if b, ok := l.store.(bucket); ok {
-		return append(b.server.Env(), "LAKEFS_MOUNT_ENDPOINT_URL="+b.server.Endpoint, "LAKEFS_MOUNT_PATH_STYLE=true")
+		return append(b.server.Env(), "LAKEFS_MOUNT_ENDPOINT_URL="+l.endpoint(b), "LAKEFS_MOUNT_PATH_STYLE=true")
 	}
 	return nil
 }
 
-// Second mounts the lake's store once more, with a state directory of its own.
+// Second mounts the lake's store once more, with a state directory of its own,
+// and no proxy.
 func (l *Lake) Second(flags ...string) *Lake {
 	l.t.Helper()
 	return Mount(l.t, Options{Flags: flags, of: l})
