@@ -33,8 +33,8 @@ const defaultRegion = "us-east-1"
 // S3Options.Timeout, and is then [ErrUnavailable]. A write that is asked again
 // may meet its own first try: Stat and [MetaWriteID] tell.
 //
-// Keys. Any key of 1 to 1024 bytes without NUL and without "." and ".."
-// components, which programs on the way to a store resolve as paths.
+// Keys. Any key of 1 to 1024 bytes without NUL, byte for byte: "a//b" and "a/./b"
+// are no "a/b".
 //
 // Concurrent use is safe.
 type S3 struct {
@@ -47,7 +47,11 @@ type S3 struct {
 	main    *account
 	secrets map[string]*account
 	closed  atomic.Bool
-	mu      struct {
+
+	conditions conditions // on writes, as the store keeps them
+	copyLimit  int64      // larger objects are copied in parts; 0: maxS3Put
+
+	mu struct {
 		sync.Mutex
 		clients map[clientKey]*s3.Client
 		regions map[string]string // by Location.Bucket, where it was learned
@@ -232,6 +236,15 @@ func wantsPathStyle(endpoint string) bool {
 	return host == "localhost" || net.ParseIP(host) != nil
 }
 
+// isAWS tells whether the store is Amazon's, as far as the main account goes.
+func (s *S3) isAWS() bool {
+	endpoint := s.o.Endpoint
+	if endpoint == "" {
+		endpoint = aws.ToString(s.main.config.BaseEndpoint)
+	}
+	return isAWS(endpoint)
+}
+
 // owner is ExpectedBucketOwner as requests take it.
 func (s *S3) owner() *string {
 	if s.o.ExpectedBucketOwner == "" {
@@ -263,11 +276,6 @@ func checkS3Key(key string) error {
 func checkS3Prefix(key string) error {
 	if len(key) > maxS3Key || strings.IndexByte(key, 0) >= 0 {
 		return ErrName
-	}
-	for part := range strings.SplitSeq(key, "/") {
-		if part == "." || part == ".." {
-			return ErrName
-		}
 	}
 	return nil
 }

@@ -39,7 +39,8 @@ func (s *S3) Read(ctx context.Context, o Object, off, n int64) (Object, io.ReadC
 func (s *S3) read(ctx context.Context, o Object, off, n int64) (Object, io.ReadCloser, error) {
 	n = min(n, math.MaxInt64-off)
 	if o.ETag != "" {
-		n = min(n, max(0, o.Size-off))
+		off = min(off, o.Size)
+		n = min(n, o.Size-off)
 	}
 	if n == 0 && (o.ETag == "" || o.Size > 0) { // there is no empty range
 		return s.readNothing(ctx, o)
@@ -127,7 +128,7 @@ func (s *S3) get(ctx context.Context, p part) (gotPart, io.ReadCloser, error) {
 
 // check holds an answer's headers against what was asked for.
 func (p part) check(status int, out *s3.GetObjectOutput) (gotPart, error) {
-	got := gotPart{Object: Object{Location: p.object.Location, ETag: unquoteETag(out.ETag), Meta: out.Metadata}}
+	got := gotPart{Object: Object{Location: p.object.Location, ETag: unquoteETag(out.ETag), Meta: decodeMeta(out.Metadata)}}
 	got.Match, got.ModTime = got.ETag, aws.ToTime(out.LastModified)
 	if got.ETag == "" {
 		return gotPart{}, badAnswer("an answer without ETag")

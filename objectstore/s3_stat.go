@@ -42,7 +42,7 @@ func (s *S3) head(ctx context.Context, c call, etag string) (Object, error) {
 }
 
 func headObject(loc Location, out *s3.HeadObjectOutput) Object {
-	o := Object{Location: loc, Size: aws.ToInt64(out.ContentLength), ETag: unquoteETag(out.ETag), Meta: out.Metadata}
+	o := Object{Location: loc, Size: aws.ToInt64(out.ContentLength), ETag: unquoteETag(out.ETag), Meta: decodeMeta(out.Metadata)}
 	o.Match, o.ModTime = o.ETag, aws.ToTime(out.LastModified)
 	return o
 }
