@@ -59,7 +59,7 @@ func (c *flat) known(d *directory, name string, now time.Time) (a answer, sure b
 	if !believed && d.whole != nil && c.fresh(d.whole.at, now) {
 		return d.whole.find(name), true
 	}
-	if l := d.running; l != nil && c.fresh(l.at, now) && !(have && f.over(l, now)) {
+	if l := d.running; l != nil && c.fresh(l.at, now) && (!have || !f.over(l, now)) {
 		if a, sure = l.seen(name); sure {
 			return a, true
 		}
