@@ -28,9 +28,11 @@ type finding struct {
 	problem string // "": none
 	remedy  string
 	detail  string // where there is no problem
+	warning bool   // the problem keeps nothing from working
 }
 
 func (p *program) checkCommand() *cobra.Command {
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "check [flags] [SOURCE]",
 		Short: "Show what works here and what does not, and why",
@@ -38,28 +40,61 @@ func (p *program) checkCommand() *cobra.Command {
 	}
 	settings.AddFlags(cmd.Flags(), append(settings.S3Names(), "config", "io-timeout", "read-only",
 		"allow-location", "allow-other", "state-dir", "manifest-max-bytes", "manifest-max-columns", "manifest-max-keys")...)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		resolved, err := settings.Resolve(settings.FromFlags(cmd.Flags()), p.environ)
 		if err != nil {
 			return usageError{err}
 		}
-		return p.check(cmd.Context(), resolved, args)
+		return p.check(cmd.Context(), resolved, args, asJSON)
 	}
 	return cmd
 }
 
-func (p *program) check(ctx context.Context, resolved settings.Resolved, args []string) error {
+// findingJSON is a finding as check --json prints it.
+type findingJSON struct {
+	What    string `json:"what"`
+	State   string `json:"state"` // ok, warning, failed
+	Detail  string `json:"detail,omitempty"`
+	Problem string `json:"problem,omitempty"`
+	Remedy  string `json:"remedy,omitempty"`
+}
+
+func (f finding) state() string {
+	switch {
+	case f.problem == "":
+		return "ok"
+	case f.warning:
+		return "warning"
+	}
+	return "failed"
+}
+
+// printFinding shows one finding to people.
+func (p *program) printFinding(f finding) {
+	mark := map[string]string{"ok": "ok   ", "warning": "warn ", "failed": "FAIL "}[f.state()]
+	if f.problem == "" {
+		p.printf("%s %s: %s\n", mark, printable(f.what), printable(f.detail))
+		return
+	}
+	p.printf("%s %s: %s\n", mark, printable(f.what), printable(f.problem))
+	if f.remedy != "" {
+		p.printf("      %s\n", printable(f.remedy))
+	}
+}
+
+func (p *program) check(ctx context.Context, resolved settings.Resolved, args []string, asJSON bool) error {
 	failed := 0
+	all := []findingJSON{}
 	report := func(f finding) {
-		if f.problem == "" {
-			p.printf("ok    %s: %s\n", f.what, f.detail)
+		if f.state() == "failed" {
+			failed++
+		}
+		if !asJSON {
+			p.printFinding(f)
 			return
 		}
-		failed++
-		p.printf("FAIL  %s: %s\n", f.what, printable(f.problem))
-		if f.remedy != "" {
-			p.printf("      %s\n", printable(f.remedy))
-		}
+		all = append(all, findingJSON{What: f.what, State: f.state(), Detail: f.detail, Problem: f.problem, Remedy: f.remedy})
 	}
 	report(checkDevice())
 	report(checkFusermount(resolved.AllowOther))
@@ -69,6 +104,11 @@ func (p *program) check(ctx context.Context, resolved settings.Resolved, args []
 		p.checkSource(ctx, r, args[0], report)
 	}
 	report(p.checkState(r)) //nolint:contextcheck // opening a staging directory waits for nothing
+	if asJSON {
+		if err := p.printJSON(all); err != nil {
+			return err
+		}
+	}
 	if failed > 0 {
 		return fmt.Errorf("%d of these do not work", failed)
 	}
@@ -144,6 +184,9 @@ func (p *program) checkSource(ctx context.Context, r *request, source string, re
 	defer store.Close() //nolint:errcheck // nothing was written
 	if !r.source.onS3() {
 		report(checkAttributes(r.source.folder))
+	}
+	if s3, ok := store.(*objectstore.S3); ok && !(bucketCheck{r: r, store: s3, report: report}).run(ctx, roots) {
+		return
 	}
 	view := newView(r, store, roots, log)
 	defer view.Close() //nolint:errcheck // nothing was written
@@ -239,7 +282,7 @@ func tableProblem(t *table.Table) string {
 func tableRemedy(t *table.Table, path string) string {
 	dir := allowable(t)
 	switch {
-	case isDirectory(dir):
+	case isDirectory(dir) || strings.HasPrefix(dir, "s3://"):
 		return "if it may be served, mount with --allow-location " + shellQuote(dir)
 	case dir != "":
 		return "if it may be served, make it and mount with --allow-location " + shellQuote(dir)

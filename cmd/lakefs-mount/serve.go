@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/fs"
+	"github.com/lakefs-mount/lakefs-mount/internal/settings"
 	"github.com/lakefs-mount/lakefs-mount/staging"
 )
 
@@ -51,6 +52,9 @@ func (p *program) serve(ctx context.Context, r *request) error {
 	}
 	sink := newLogSink(p.stderr)
 	log := newLogger(sink, r.settings.Values)
+	if names := r.settings.S3Settings(settings.FromEnvironment, settings.FromFile); len(names) > 0 && !r.source.onS3() {
+		log.LogAttrs(ctx, slog.LevelInfo, "settings for a lake in S3 are without effect on a local folder", slog.Any("settings", names))
+	}
 	l, err := p.newLake(ctx, r, log)
 	if err != nil {
 		return err

@@ -154,8 +154,33 @@ func (p *program) printStatus(all []mountStatus) error {
 		if s.State == "dead" {
 			p.printf("%q is dead: mount it again, or clear it: %s\n", s.MountPoint, detachCommand(s.MountPoint))
 		}
+		if store := s.store(); store.Kind == "s3" {
+			p.printf("%s\n", storeLine(s.MountPoint, store))
+		}
 	}
 	return nil
+}
+
+// store is what the mount tells of its store.
+func (s mountStatus) store() storeStatus {
+	var status struct {
+		Mount struct {
+			Store storeStatus `json:"store"`
+		} `json:"mount"`
+	}
+	if len(s.Status) == 0 || json.Unmarshal(s.Status, &status) != nil {
+		return storeStatus{}
+	}
+	return status.Mount.Store
+}
+
+// storeLine says where a lake in S3 lies, and whether its writes are safe there.
+func storeLine(mountpoint string, s storeStatus) string {
+	line := fmt.Sprintf("%s: S3 at %s", quoted(mountpoint), quoted(s.Endpoint))
+	if c := s.Conditions; c != nil && (c.IfMatch == conditionIgnored || c.IfNoneMatch == conditionIgnored) {
+		line += ", which ignores conditions on writes: two writers of one file at one moment can undo one another"
+	}
+	return line
 }
 
 func percent(part, rest float64) string {

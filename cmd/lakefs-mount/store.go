@@ -86,3 +86,56 @@ func commitRetry(r *request) time.Duration { return min(commitRetryMax, r.settin
 
 // secretNames are the names that an entry may give as sqe.secret.
 func secretNames(r *request) []string { return slices.Sorted(maps.Keys(r.settings.Secrets)) }
+
+// storeStatus is what status.json shows of the store.
+type storeStatus struct {
+	Kind       string            `json:"kind"` // folder, s3
+	Endpoint   string            `json:"endpoint,omitempty"`
+	Conditions *conditionsStatus `json:"conditional_writes,omitempty"`
+}
+
+// conditionsStatus is what a store in S3 was found to do with conditions on
+// writes: honoured, ignored, or unknown until the first small write.
+type conditionsStatus struct {
+	IfNoneMatch string `json:"if_none_match"`
+	IfMatch     string `json:"if_match"`
+}
+
+// Values of conditionsStatus.
+const (
+	conditionUnknown  = "unknown"
+	conditionHonoured = "honoured"
+	conditionIgnored  = "ignored"
+)
+
+// statusOfStore makes what status.json shows of the store, each time anew.
+func statusOfStore(r *request, store objectstore.Store) func() any {
+	s3, ok := store.(*objectstore.S3)
+	if !ok {
+		return func() any { return storeStatus{Kind: "folder"} }
+	}
+	return func() any {
+		known := s3.Conditions()
+		word := func(honoured bool) string {
+			switch {
+			case !known.Known:
+				return conditionUnknown
+			case honoured:
+				return conditionHonoured
+			}
+			return conditionIgnored
+		}
+		return storeStatus{
+			Kind: "s3", Endpoint: storeEndpoint(r),
+			Conditions: &conditionsStatus{IfNoneMatch: word(known.IfNoneMatch), IfMatch: word(known.IfMatch)},
+		}
+	}
+}
+
+// storeEndpoint is the base URL of the store of a source in S3.
+func storeEndpoint(r *request) string {
+	if r.endpoint != "" {
+		return r.endpoint
+	}
+	return awsEndpoint(r.aws.main.Region)
+}
