@@ -79,7 +79,10 @@ type badAnswer string
 
 func (e badAnswer) Error() string { return string(e) }
 
-// meaning tells what a code of S3 says. What is not here goes by its status.
+// meaning tells what a code of S3 says: a sentinel, and whether it may go away
+// by itself. What is not here goes by its status.
+//
+//nolint:revive,staticcheck // error-return: the error is the answer
 func meaning(code string) (sentinel error, passing, ok bool) {
 	switch code {
 	case "NoSuchKey", "NotFound", "NoSuchBucket", "NoSuchVersion":
@@ -107,6 +110,8 @@ func meaning(code string) (sentinel error, passing, ok bool) {
 }
 
 // meaningOfStatus is meaning for an answer without a code that is known.
+//
+//nolint:revive // error-return: the error is the answer
 func meaningOfStatus(status int) (sentinel error, passing bool) {
 	switch {
 	case status == http.StatusNotFound:
@@ -169,7 +174,7 @@ func (e *storeError) explain(a *attempt) {
 		e.text = "the object is archived: restore it first (aws s3api restore-object)"
 	case e.code == "NoSuchBucket":
 		e.text = "the bucket does not exist"
-	case e.code == "RequestTimeTooSkewed", e.sentinel == ErrPermission && skewed(a.skew):
+	case e.code == "RequestTimeTooSkewed", errors.Is(e, ErrPermission) && skewed(a.skew):
 		e.text = strings.TrimSuffix("the clock here is "+a.skew.Abs().Round(time.Second).String()+" off the store's; "+e.text, "; ")
 	}
 }

@@ -62,6 +62,7 @@ type attempt struct {
 	fresh     bool          // on a new connection
 	streams   bool          // closing the answer's body ends it
 	stall     time.Duration // each read of the answer's body takes so long at most; 0: no limit
+	until     time.Time     // for the first byte of that body too; zero: no limit
 	cause     func() error  // why it ended; nil: it did not
 
 	start   time.Time // of the request; zero: none was made
@@ -158,21 +159,33 @@ type receivedBody struct {
 
 func (b *receivedBody) Read(p []byte) (int, error) {
 	a := b.attempt
-	switch {
-	case a.stall == 0:
-	case b.timer == nil:
-		b.timer = time.AfterFunc(a.stall, func() { a.cancel(errStalled) })
-		defer b.timer.Stop()
-	default:
-		b.timer.Reset(a.stall)
-		defer b.timer.Stop()
+	if a.stall > 0 {
+		stop := b.limit()
+		defer stop()
 	}
 	n, err := b.ReadCloser.Read(p)
 	a.progress()
+	if n > 0 {
+		a.until = time.Time{}
+	}
 	if err != nil && !errors.Is(err, io.EOF) && a.cause() != nil {
 		err = a.cause()
 	}
 	return n, err
+}
+
+// limit gives the attempt up unless the read that follows ends in time.
+func (b *receivedBody) limit() (stop func() bool) {
+	a, d := b.attempt, b.attempt.stall
+	if !a.until.IsZero() {
+		d = min(d, time.Until(a.until))
+	}
+	if b.timer == nil {
+		b.timer = time.AfterFunc(d, func() { a.cancel(errStalled) })
+	} else {
+		b.timer.Reset(d)
+	}
+	return b.timer.Stop
 }
 
 // Close ends a streaming attempt first: net/http then drops the connection of a
@@ -186,10 +199,10 @@ func (b *receivedBody) Close() error {
 
 // Bounds of the first-byte limit.
 const (
-	firstByteMin    = 300 * time.Millisecond
-	firstByteMax    = 5 * time.Second
-	firstByteFactor = 4
-	latencySamples  = 32
+	shortestLimit  = 300 * time.Millisecond
+	longestLimit   = 5 * time.Second
+	limitFactor    = 4
+	latencySamples = 32
 )
 
 // latencies are how long the answers of late took, by operation; the zero value
@@ -228,10 +241,10 @@ func (l *latencies) limit(op string) time.Duration {
 	defer l.mu.Unlock()
 	r := l.rings[op]
 	if r == nil || r.n < 4 {
-		return firstByteMax
+		return longestLimit
 	}
 	sorted := r.samples
 	known := sorted[:min(r.n, latencySamples)]
 	slices.Sort(known)
-	return min(max(firstByteFactor*known[len(known)-2], firstByteMin), firstByteMax)
+	return min(max(limitFactor*known[len(known)-2], shortestLimit), longestLimit)
 }

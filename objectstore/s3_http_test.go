@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -164,37 +165,37 @@ func wantIs(t *testing.T, what string, got, want error) {
 
 func TestLatencyLimit(t *testing.T) {
 	var l latencies
-	if got := l.limit("read"); got != firstByteMax {
-		t.Errorf("limit without samples = %s, want %s", got, firstByteMax)
+	if got := l.limit("read"); got != longestLimit {
+		t.Errorf("limit without samples = %s, want %s", got, longestLimit)
 	}
 	for range 2 * latencySamples {
 		l.add("read", 10*time.Millisecond)
 	}
-	if got := l.limit("read"); got != firstByteMin {
-		t.Errorf("limit of a fast store = %s, want %s", got, firstByteMin)
+	if got := l.limit("read"); got != shortestLimit {
+		t.Errorf("limit of a fast store = %s, want %s", got, shortestLimit)
 	}
 	l.add("read", 4*time.Second)
-	if got := l.limit("read"); got != firstByteMin {
-		t.Errorf("limit after one slow answer = %s, want %s", got, firstByteMin)
+	if got := l.limit("read"); got != shortestLimit {
+		t.Errorf("limit after one slow answer = %s, want %s", got, shortestLimit)
 	}
 	l.add("read", 200*time.Millisecond)
 	if got := l.limit("read"); got != 800*time.Millisecond {
 		t.Errorf("limit after two slow answers = %s, want 800ms", got)
 	}
-	if got := l.limit("list"); got != firstByteMax {
-		t.Errorf("limit of another operation = %s, want %s", got, firstByteMax)
+	if got := l.limit("list"); got != longestLimit {
+		t.Errorf("limit of another operation = %s, want %s", got, longestLimit)
 	}
 	l.add("read", time.Minute)
 	l.add("read", time.Minute)
-	if got := l.limit("read"); got != firstByteMax {
-		t.Errorf("limit of a slow store = %s, want %s", got, firstByteMax)
+	if got := l.limit("read"); got != longestLimit {
+		t.Errorf("limit of a slow store = %s, want %s", got, longestLimit)
 	}
 }
 
 // The first request is given up, and the second one gets a new connection and
 // as long as it takes.
 func TestFirstByteLimit(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		f := newFaked(t, S3Options{Endpoint: "http://store.test"}, func(n int, req *http.Request) (*http.Response, error) {
 			if n == 1 {
 				return hang(req)
@@ -209,7 +210,7 @@ func TestFirstByteLimit(t *testing.T) {
 		if err != nil || o.Size != 4 {
 			t.Fatalf("Stat = %+v, %v", o, err)
 		}
-		if got := time.Since(start); got != firstByteMax+20*time.Second {
+		if got := time.Since(start); got != longestLimit+20*time.Second {
 			t.Errorf("answered after %s, want after the limit of 5 s and the answer's 20 s", got)
 		}
 		if len(f.fresh) != 2 || f.fresh[0] || !f.fresh[1] {
@@ -223,7 +224,7 @@ func TestFirstByteLimit(t *testing.T) {
 
 func TestNeverAnswers(t *testing.T) {
 	for _, timeout := range []time.Duration{time.Second, time.Minute} {
-		bubble(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			f := newFaked(t, S3Options{Endpoint: "http://store.test", Timeout: timeout}, func(_ int, req *http.Request) (*http.Response, error) {
 				return hang(req)
 			})
@@ -246,7 +247,7 @@ func TestNeverAnswers(t *testing.T) {
 }
 
 func TestCancelledCallReturnsAtOnce(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		f := newFaked(t, S3Options{Endpoint: "http://store.test"}, func(_ int, req *http.Request) (*http.Response, error) {
 			return hang(req)
 		})

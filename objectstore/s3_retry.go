@@ -143,7 +143,7 @@ func newRetrier(s *S3, c call) *retrier {
 // begin starts an attempt. Its context ends with the attempt.
 func (r *retrier) begin(parent context.Context) (context.Context, *attempt) {
 	r.attempts++
-	a := &attempt{fresh: r.fresh, streams: r.c.streams}
+	a := &attempt{fresh: r.fresh, streams: r.c.streams, until: r.c.until}
 	r.fresh = false
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, attemptKey{}, a))
 	a.cancel, a.cause = cancel, func() error { return context.Cause(ctx) }
@@ -186,7 +186,7 @@ func (r *retrier) next(ctx context.Context, acc access, a *attempt, e *storeErro
 	if r.cured(ctx, acc, a, e) {
 		return 0, time.Now().Before(r.deadline)
 	}
-	if !e.passing && !(expired(e.code) && r.attempts < expiredAttempts) {
+	if late := expired(e.code) && r.attempts < expiredAttempts; !e.passing && !late {
 		return 0, false
 	}
 	wait := backoff(r.pauses) + r.s.budget.take()
@@ -207,7 +207,7 @@ func (r *retrier) cured(ctx context.Context, acc access, a *attempt, e *storeErr
 	case staleCredentials(e):
 		acc.account.invalidate()
 		return r.once(remedyCredentials)
-	case e.sentinel == ErrPermission && (e.code == "RequestTimeTooSkewed" || skewed(a.skew)):
+	case errors.Is(e, ErrPermission) && (e.code == "RequestTimeTooSkewed" || skewed(a.skew)):
 		// The SDK has taken the skew from the answer, and signs the next with it.
 		return r.once(remedyClock)
 	}

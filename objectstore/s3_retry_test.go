@@ -16,12 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// bubble runs a test on a clock of its own.
-func bubble(t *testing.T, test func(*testing.T)) {
-	t.Helper()
-	synctest.Test(t, test)
-}
-
 // passing are failures that go away by themselves.
 func passing() map[string]func() (*http.Response, error) {
 	return map[string]func() (*http.Response, error){
@@ -72,9 +66,9 @@ func serve(req *http.Request) (*http.Response, error) {
 }
 
 func TestPassingFailureIsRetried(t *testing.T) {
-	for name, fail := range passing() {
+	for name, fail := range passing() { //nolint:bodyclose // S3 closes what it is answered
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
 				f := newFaked(t, S3Options{Endpoint: "http://store.test"}, func(n int, req *http.Request) (*http.Response, error) {
 					if n%4 != 0 {
 						return fail()
@@ -105,9 +99,9 @@ func TestPassingFailureIsRetried(t *testing.T) {
 // What does not pass is ErrUnavailable within Timeout: never "no such object",
 // and no sentinel of an errno.
 func TestLastingFailureIsUnavailable(t *testing.T) {
-	for name, fail := range passing() {
+	for name, fail := range passing() { //nolint:bodyclose // S3 closes what it is answered
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
 				f := newFaked(t, S3Options{Endpoint: "http://store.test"}, func(int, *http.Request) (*http.Response, error) { return fail() })
 				start := time.Now()
 				for op, err := range f.each(t.Context()) {
@@ -168,7 +162,7 @@ func (r *rotating) Retrieve(context.Context) (aws.Credentials, error) {
 }
 
 func TestExpiredCredentialsAreRenewed(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		valid := "session2"
 		f := newFaked(t, S3Options{Endpoint: "http://store.test", Config: aws.Config{Credentials: &rotating{}}},
 			func(_ int, req *http.Request) (*http.Response, error) {
@@ -203,7 +197,7 @@ func TestClockSkew(t *testing.T) {
 	const off = 20 * time.Minute
 	date := func() string { return "Date: " + time.Now().Add(off).UTC().Format(http.TimeFormat) }
 	t.Run("corrected", func(t *testing.T) {
-		bubble(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			f := newFaked(t, S3Options{Endpoint: "http://store.test"}, func(_ int, req *http.Request) (*http.Response, error) {
 				signed, err := time.Parse("20060102T150405Z", req.Header.Get("X-Amz-Date"))
 				if err != nil {
@@ -227,7 +221,7 @@ func TestClockSkew(t *testing.T) {
 		})
 	})
 	t.Run("named", func(t *testing.T) {
-		bubble(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			f := newFaked(t, S3Options{Endpoint: "http://store.test"}, func(int, *http.Request) (*http.Response, error) {
 				return reply(403, "<Error><Code>RequestTimeTooSkewed</Code></Error>", date())
 			})
@@ -242,7 +236,7 @@ func TestClockSkew(t *testing.T) {
 }
 
 func TestRetriesAreSigned(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		f := newFaked(t, S3Options{Endpoint: "http://store.test"}, func(n int, req *http.Request) (*http.Response, error) {
 			if n < 8 {
 				return replyError(503, "SlowDown")
@@ -260,7 +254,7 @@ func TestRetriesAreSigned(t *testing.T) {
 }
 
 func TestBudgetHoldsRetriesBack(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		b := newBudget()
 		for i := range budgetSize {
 			if got := b.take(); got != 0 {
