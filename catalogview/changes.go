@@ -111,10 +111,15 @@ func (c *flat) question(d *directory, name string) {
 	c.put(d, name, fact{seq: c.mu.seq, at: c.o.Now()})
 }
 
-// emptied leaves open whether a directory is there that something went from,
-// unless it is known to hold something else; and so on upwards. The lock is held.
+// emptied leaves open whether a directory is there that something went from, and
+// what is in it, unless it is known to hold something else; and so on upwards.
+// The lock is held.
 func (c *flat) emptied(dir objectstore.Location) {
 	for !c.holds(dir) {
+		if d := c.mu.dirs[dir]; d != nil {
+			c.mu.seq++
+			d.asked = c.mu.seq
+		}
 		up, name, _, ok := above(dir)
 		if !ok {
 			return

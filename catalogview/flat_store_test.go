@@ -24,6 +24,8 @@ type pageStore struct {
 	keys   map[string]string
 	sorted []string // nil: not made
 	counts map[string]int
+	// behind is what listings say of its key, whatever is there.
+	behind *objectstore.Entry
 	// on is called before each request (op is stat, read or list, once a page),
 	// without the lock; an error is the answer.
 	on func(ctx context.Context, op string, loc objectstore.Location) error
@@ -164,6 +166,9 @@ func (s *pageStore) page(prefix objectstore.Location, after string, fold bool) (
 			return page, true
 		}
 		last = e.Key
+		if s.behind != nil && s.behind.Key == e.Key {
+			e = *s.behind
+		}
 		page = append(page, e)
 	}
 	return page, false

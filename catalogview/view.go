@@ -117,6 +117,9 @@ func (v *View) refreshFlat(comps []string) {
 	var dir, up objectstore.Location
 	if len(comps) > 1 {
 		e, have, _ := v.tables.peek(comps[0] + "/" + comps[1])
+		if of, ok := entryOf(comps[1]); ok && !have {
+			e, have, _ = v.tables.peek(comps[0] + "/" + of)
+		}
 		if have && e.err == nil && e.value.place.Bucket != "" {
 			all, dir = false, e.value.place.down(comps[2:])
 			up, _, _, _ = above(dir)
