@@ -62,7 +62,10 @@ func (c *flat) removed(loc objectstore.Location) {
 	if !ok {
 		return
 	}
-	if dir || !c.isDirectory(up, name) {
+	switch d := c.mu.dirs[up]; {
+	case !dir && d != nil && d.hasMarker(name):
+		c.question(d, name)
+	case dir || !c.isDirectory(up, name):
 		c.change(up, name, answer{is: isAbsent})
 	}
 	c.emptied(up)
@@ -85,6 +88,16 @@ func (c *flat) isDirectory(up objectstore.Location, name string) bool {
 	}
 	a, sure := c.known(d, name, c.o.Now())
 	return sure && a.is == isDirectory
+}
+
+// hasMarker says that X_$folder$ is known, by which X is a directory when its
+// object is gone.
+func (d *directory) hasMarker(name string) bool {
+	name += markerSuffix
+	if f, have := d.facts[name]; have {
+		return f.is == isObject && isMarker(name, f.item.size)
+	}
+	return d.whole != nil && d.whole.index[name] != nil && isMarker(name, d.whole.index[name].size)
 }
 
 // change takes in what the mount did to a name. For a TTL no listing is believed

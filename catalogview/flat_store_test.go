@@ -26,6 +26,9 @@ type pageStore struct {
 	counts map[string]int
 	// behind is what listings say of its key, whatever is there.
 	behind *objectstore.Entry
+	// early answers with what was there when the request came, however long the
+	// answer takes.
+	early bool
 	// on is called before each request (op is stat, read or list, once a page),
 	// without the lock; an error is the answer.
 	on func(ctx context.Context, op string, loc objectstore.Location) error
@@ -53,6 +56,13 @@ func (s *pageStore) unset(key string) objectstore.Location {
 	delete(s.keys, key)
 	s.sorted = nil
 	return objectstore.Location{Bucket: "b", Key: key}
+}
+
+func (s *pageStore) get(key string) (content string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	content, ok = s.keys[key]
+	return content, ok
 }
 
 func (s *pageStore) setOn(on func(ctx context.Context, op string, loc objectstore.Location) error) {
@@ -90,12 +100,13 @@ func pageObject(loc objectstore.Location, content string) objectstore.Object {
 }
 
 func (s *pageStore) Stat(ctx context.Context, loc objectstore.Location) (objectstore.Object, error) {
+	content, ok := s.get(loc.Key)
 	if err := s.ask(ctx, "stat", loc); err != nil {
 		return objectstore.Object{}, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	content, ok := s.keys[loc.Key]
+	if !s.early {
+		content, ok = s.get(loc.Key)
+	}
 	if !ok {
 		return objectstore.Object{}, objectstore.ErrNotExist
 	}
@@ -122,11 +133,14 @@ func (s *pageStore) List(ctx context.Context, prefix objectstore.Location, o obj
 	return func(yield func(objectstore.Entry, error) bool) {
 		after, n := "", 0
 		for {
+			page, more := s.page(prefix, after, o.Delimiter)
 			if err := s.ask(ctx, "list", prefix); err != nil {
 				yield(objectstore.Entry{}, err)
 				return
 			}
-			page, more := s.page(prefix, after, o.Delimiter)
+			if !s.early {
+				page, more = s.page(prefix, after, o.Delimiter)
+			}
 			for _, e := range page {
 				if n++; !yield(e, nil) || n == o.Limit {
 					return
