@@ -16,7 +16,14 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/objectstore/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// The S3 servers of all tests end with the process.
+		goleak.IgnoreAnyFunction("github.com/lakefs-mount/lakefs-mount/internal/testing/s3test.(*process).launch.func1"),
+		// Their helpers' connections go with them.
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
+}
 
 // newFolder returns a Folder over dirs, closed after the test.
 func newFolder(tb testing.TB, dirs ...string) *objectstore.Folder {

@@ -44,13 +44,13 @@ func (s *S3) Conditions() Conditions {
 	return s.conditions.known
 }
 
-func (s *S3) learn(now Conditions) {
+func (s *S3) learn(ctx context.Context, now Conditions) {
 	s.conditions.mu.Lock()
 	was := s.conditions.known
 	s.conditions.known = now
 	s.conditions.mu.Unlock()
 	if !was.Known && (!now.IfNoneMatch || !now.IfMatch) {
-		s.log.LogAttrs(context.Background(), slog.LevelWarn,
+		s.log.LogAttrs(ctx, slog.LevelWarn,
 			"the object store ignores conditions on writes: each is preceded by a look, and two writers at one moment can undo one another",
 			slog.Bool("if_none_match", now.IfNoneMatch), slog.Bool("if_match", now.IfMatch))
 	}
@@ -117,7 +117,7 @@ func (s *S3) probe(ctx context.Context, made Object, send func(context.Context, 
 	if err != nil {
 		return made, err
 	}
-	s.learn(Conditions{Known: true, IfMatch: match, IfNoneMatch: noneMatch})
+	s.learn(ctx, Conditions{Known: true, IfMatch: match, IfNoneMatch: noneMatch})
 	return made, nil
 }
 

@@ -110,7 +110,7 @@ func (d *duplicate) self(ctx context.Context) (Object, error) {
 }
 
 // source is the header that names the source: escaped once.
-func (d *duplicate) source(acc access) *string {
+func (d *duplicate) source() *string {
 	_, bucket, ok := strings.Cut(d.src.Bucket, "@")
 	if !ok {
 		bucket = d.src.Bucket
@@ -155,7 +155,7 @@ func (d *duplicate) input(acc access) *s3.CopyObjectInput {
 	o := d.s.o
 	in := &s3.CopyObjectInput{
 		Bucket: acc.bucket, Key: aws.String(d.dst.Key),
-		CopySource: d.source(acc), CopySourceIfMatch: quoteETag(d.src.ETag),
+		CopySource: d.source(), CopySourceIfMatch: quoteETag(d.src.ETag),
 		ServerSideEncryption: types.ServerSideEncryption(o.SSE), SSEKMSKeyId: nonEmpty(o.SSEKMSKeyID),
 		StorageClass: types.StorageClass(o.StorageClass), RequestPayer: d.s.payer(),
 		ExpectedBucketOwner: d.s.owner(), ExpectedSourceBucketOwner: d.s.owner(),

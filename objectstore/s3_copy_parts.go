@@ -41,8 +41,8 @@ func (d *duplicate) parts(ctx context.Context) (Object, error) {
 			return o, nil
 		}
 	}
-	if err := d.abort(ctx, id); err != nil {
-		d.s.log.LogAttrs(ctx, slog.LevelWarn, "an upload is left unfinished in the store", slog.String("upload", id), slog.Any("err", err))
+	if left := d.abort(ctx, id); left != nil {
+		d.s.log.LogAttrs(ctx, slog.LevelWarn, "an upload is left unfinished in the store", slog.String("upload", id), slog.Any("err", left))
 	}
 	return Object{}, err
 }
@@ -97,7 +97,7 @@ func (d *duplicate) copyPart(ctx context.Context, id string, n int32, from, to i
 	}
 	c := call{op: "copy", loc: d.dst, moves: true}
 	return do(ctx, d.s, c, func(ctx context.Context, acc access) (types.CompletedPart, error) {
-		in.Bucket, in.CopySource = acc.bucket, d.source(acc)
+		in.Bucket, in.CopySource = acc.bucket, d.source()
 		out, err := acc.client.UploadPartCopy(ctx, in)
 		if _, code := answered(ctx, err); code == "NoSuchKey" {
 			err = &storeError{sentinel: ErrChanged, text: "the source is gone"}

@@ -31,7 +31,7 @@ type batch struct {
 // 4000 keys beyond the one that was yielded may be gone by then.
 func (s *S3) Delete(ctx context.Context, locs []Location) iter.Seq2[Location, error] {
 	return func(yield func(Location, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
+		bounded, cancel := context.WithCancel(ctx)
 		outcomes := make([]error, len(locs))
 		batches, of := batchesOf(locs)
 		var g errgroup.Group
@@ -41,7 +41,7 @@ func (s *S3) Delete(ctx context.Context, locs []Location) iter.Seq2[Location, er
 			for _, b := range batches {
 				g.Go(func() error {
 					defer close(b.done)
-					s.deleteBatch(ctx, b, locs, outcomes)
+					s.deleteBatch(bounded, b, locs, outcomes)
 					return nil
 				})
 			}

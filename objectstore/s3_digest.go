@@ -83,8 +83,8 @@ func copyAll(ctx context.Context, w io.Writer, r io.ReaderAt, size int64) error 
 			return err
 		}
 		n, err := r.ReadAt(buf[:min(int64(len(buf)), size-off)], off)
-		if _, err := w.Write(buf[:n]); err != nil {
-			return err
+		if _, failed := w.Write(buf[:n]); failed != nil {
+			return failed
 		}
 		off += int64(n)
 		if off < size && (err != nil || n == 0) {

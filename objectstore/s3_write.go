@@ -74,11 +74,10 @@ func (w *write) after(ctx context.Context, err error) (Object, error) {
 	case code == "NoSuchUpload": // completed by an earlier request, or aborted by others
 		w.unclear = true
 		return w.settle(ctx, &storeError{sentinel: ErrUnavailable, text: code})
-	case code == "BadDigest":
+	case code == "BadDigest", code == "XAmzContentSHA256Mismatch":
 		// Once it may have been the network. Twice the source is not what it was.
-		if w.digests++; w.digests > 1 {
-			err = &storeError{sentinel: ErrUnavailable, text: "the store received other bytes than were summed up"}
-		}
+		w.digests++
+		err = &storeError{sentinel: ErrUnavailable, text: code + ": the store received other bytes than were summed up", passing: w.digests == 1}
 	case status < 400 || status >= 500 || status == http.StatusRequestTimeout || status == http.StatusConflict:
 		w.unclear = true
 	}
