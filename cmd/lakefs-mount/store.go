@@ -15,7 +15,9 @@ import (
 const (
 	// commitRetryMax bounds how long a publish asks a store that does not answer.
 	commitRetryMax = 30 * time.Second
-	// requestSlack is what a request may take beyond the store's own limit.
+	// loadSlack and requestSlack are what a load from the catalog, and a request as a
+	// whole, may take beyond the store's own limit, so that its error is the one told.
+	loadSlack    = 5 * time.Second
 	requestSlack = 10 * time.Second
 )
 

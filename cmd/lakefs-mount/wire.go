@@ -54,7 +54,7 @@ func newView(r *request, store objectstore.Store, roots []string, log *slog.Logg
 	o := catalogview.Options{
 		Log: log, TTL: orOff(v.MetadataTTL), NegativeTTL: orOff(v.NegativeTTL), Roots: roots,
 		Limits:      table.Limits{MaxBytes: v.ManifestMaxBytes, MaxColumns: v.ManifestMaxColumns, MaxKeys: v.ManifestMaxKeys},
-		LoadTimeout: v.IOTimeout, Secrets: secretNames(r),
+		LoadTimeout: v.IOTimeout + loadSlack, Secrets: secretNames(r),
 	}
 	if r.source.onS3() {
 		o.MaxKey = maxKey
