@@ -171,18 +171,17 @@ func (d *duplicate) input(acc access) *s3.CopyObjectInput {
 	return in
 }
 
-// refusal tells of which object an answer is: the conditions on source and
-// destination have one status.
+// refusal tells whether an answer means that the source is another version: the
+// conditions on source and destination have one status, and a range may be past
+// the end of what is there now.
 func (d *duplicate) refusal(ctx context.Context, err error) error {
-	status, code := answered(ctx, err)
-	switch {
-	case status == http.StatusNotFound && code == "NoSuchKey":
+	switch status, code := answered(ctx, err); {
+	case code == "NoSuchKey":
 		return &storeError{sentinel: ErrChanged, text: "the source is gone"}
-	case status != http.StatusPreconditionFailed || d.opts.Cond == (Cond{}):
-		return err
-	}
-	if _, lost := d.look(ctx); errors.Is(lost, ErrChanged) {
-		return &storeError{sentinel: ErrChanged, text: "the source is another version"}
+	case status == http.StatusPreconditionFailed, status == http.StatusBadRequest, status == http.StatusRequestedRangeNotSatisfiable:
+		if _, lost := d.look(ctx); errors.Is(lost, ErrChanged) {
+			return &storeError{sentinel: ErrChanged, text: "the source is another version"}
+		}
 	}
 	return err
 }

@@ -99,11 +99,8 @@ func (d *duplicate) copyPart(ctx context.Context, id string, n int32, from, to i
 	return do(ctx, d.s, c, func(ctx context.Context, acc access) (types.CompletedPart, error) {
 		in.Bucket, in.CopySource = acc.bucket, d.source()
 		out, err := acc.client.UploadPartCopy(ctx, in)
-		if _, code := answered(ctx, err); code == "NoSuchKey" {
-			err = &storeError{sentinel: ErrChanged, text: "the source is gone"}
-		}
 		if err != nil {
-			return types.CompletedPart{}, err
+			return types.CompletedPart{}, d.refusal(ctx, err)
 		}
 		r := out.CopyPartResult
 		if r == nil || aws.ToString(r.ETag) == "" {
