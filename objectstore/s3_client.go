@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/logging"
 )
 
 // defaultTimeout is S3Options.Timeout's default.
@@ -215,6 +216,7 @@ func (s *S3) newClient(key clientKey) *s3.Client {
 		o.HTTPClient = &sender{s3: s}
 		o.Retryer = aws.NopRetryer{} // do retries
 		o.RetryMaxAttempts = 0
+		o.Logger, o.ClientLogMode = logging.Nop{}, 0 // it would write headers to stderr
 		if s.o.Endpoint != "" {
 			o.BaseEndpoint = aws.String(s.o.Endpoint)
 		}

@@ -1,14 +1,20 @@
 package objectstore
 
 import (
+	"crypto/x509"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/s3test"
 )
 
 func static(access string) aws.Config {
@@ -129,5 +135,108 @@ func TestUnquoteETag(t *testing.T) {
 		if got := unquoteETag(&in); got != want {
 			t.Errorf("unquoteETag(%s) = %s, want %s", in, got, want)
 		}
+	}
+}
+
+// A store that is away, and one that takes connections and does not answer, is
+// unavailable in bounded time; nothing is missing because of it.
+func TestStoreAway(t *testing.T) {
+	server := s3test.Fresh(t)
+	bucket := server.Bucket(t)
+	server.Put(t, bucket, "key", []byte("data"))
+	s, err := NewS3(S3Options{Config: server.Config(), Endpoint: server.Endpoint, Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, s)
+	loc := Location{Bucket: bucket, Key: "key"}
+	o, err := s.Stat(t.Context(), loc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, away := range []struct{ leave, back func(testing.TB) }{{server.Pause, server.Resume}, {server.Stop, server.Start}} {
+		away.leave(t)
+		_, err = s.Stat(t.Context(), loc)
+		wantIs(t, "Stat", err, ErrUnavailable)
+		_, _, err = s.Read(t.Context(), o, 0, o.Size)
+		wantIs(t, "Read", err, ErrUnavailable)
+		for _, err := range s.List(t.Context(), Location{Bucket: bucket}, ListOptions{}) {
+			wantIs(t, "List", err, ErrUnavailable)
+		}
+		away.back(t)
+		if again, err := s.Stat(t.Context(), loc); err != nil || again.ETag != o.ETag {
+			t.Errorf("Stat of the store that is back = %+v, %v", again, err)
+		}
+	}
+}
+
+func TestMissingBucket(t *testing.T) {
+	server := s3test.Versity(t)
+	s, err := NewS3(S3Options{Config: server.Config(), Endpoint: server.Endpoint})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, s)
+	loc := Location{Bucket: "no-such-bucket", Key: "key"}
+	_, err = s.Stat(t.Context(), loc)
+	wantIs(t, "Stat", err, ErrNotExist)
+	_, _, err = s.Read(t.Context(), Object{Location: loc, ETag: "v1", Size: 1}, 0, 1)
+	wantIs(t, "Read", err, ErrNotExist)
+	n := 0
+	for _, err := range s.List(t.Context(), Location{Bucket: loc.Bucket}, ListOptions{}) {
+		n++
+		wantIs(t, "List", err, ErrNotExist)
+		if err == nil || !strings.Contains(err.Error(), "the bucket does not exist") {
+			t.Errorf("%v does not tell what is missing", err)
+		}
+	}
+	if n != 1 {
+		t.Errorf("List of a missing bucket yields %d times, want an error", n)
+	}
+}
+
+func TestWrongKey(t *testing.T) {
+	server := s3test.Versity(t)
+	config := server.Config()
+	config.Credentials = credentials.NewStaticCredentialsProvider(server.Access, "another", "")
+	s, err := NewS3(S3Options{Config: config, Endpoint: server.Endpoint})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, s)
+	for _, err := range s.List(t.Context(), Location{Bucket: server.Bucket(t)}, ListOptions{}) {
+		wantIs(t, "List", err, ErrPermission)
+		if !strings.Contains(fmt.Sprint(err), "SignatureDoesNotMatch") {
+			t.Errorf("%v does not tell why", err)
+		}
+	}
+}
+
+// Certificates are checked against RootCAs, and a wrong one is told at once.
+func TestTLS(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.ProtoMajor != 1 {
+			t.Errorf("request over %s", req.Proto)
+		}
+		w.Header().Set("ETag", `"v1"`)
+		w.Header().Set("Content-Length", "4")
+	}))
+	server.EnableHTTP2 = true
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	for _, c := range []struct {
+		roots *x509.CertPool
+		want  error
+	}{{roots, nil}, {x509.NewCertPool(), ErrUnavailable}} {
+		s, err := NewS3(S3Options{Config: static("access"), Endpoint: server.URL, RootCAs: c.roots})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Stat(t.Context(), testLoc)
+		wantIs(t, "Stat", err, c.want)
+		closing(t, s)
 	}
 }

@@ -24,6 +24,7 @@ type storeError struct {
 	id       string // the store's request id
 	text     string
 	passing  bool // may go away by itself
+	odd      bool // a badAnswer
 }
 
 func (e *storeError) Unwrap() error { return e.sentinel }
@@ -87,7 +88,7 @@ func meaning(code string) (sentinel error, passing, ok bool) {
 	switch code {
 	case "NoSuchKey", "NotFound", "NoSuchBucket", "NoSuchVersion":
 		return ErrNotExist, false, true
-	case "AccessDenied", "AllAccessDisabled", "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken",
+	case "AccessDenied", "AllAccessDisabled", "InvalidAccessKeyId", "XAdminUserNotFound", "SignatureDoesNotMatch", "InvalidToken",
 		"ExpiredToken", "ExpiredTokenException", "RequestTimeTooSkewed", "InvalidObjectState":
 		return ErrPermission, false, true
 	case "PreconditionFailed":
@@ -145,7 +146,7 @@ func (a *attempt) failure(ctx context.Context, err error) *storeError {
 		e.sentinel, e.passing, e.text = own.sentinel, own.passing, own.text
 		return e
 	case errors.As(err, &bad):
-		e.sentinel, e.passing, e.text = ErrUnavailable, true, bad.Error()
+		e.sentinel, e.passing, e.odd, e.text = ErrUnavailable, true, true, bad.Error()
 		return e
 	case a.start.IsZero():
 		return unsent(err)
@@ -162,6 +163,9 @@ func (a *attempt) failure(ctx context.Context, err error) *storeError {
 	var known bool
 	if e.sentinel, e.passing, known = meaning(e.code); !known {
 		e.sentinel, e.passing = meaningOfStatus(e.status)
+	}
+	if a.html && a.status == http.StatusNotFound && e.code != "NoSuchKey" { // says nothing of the object
+		e.sentinel, e.passing = ErrUnavailable, true
 	}
 	e.explain(a)
 	return e

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,6 +71,7 @@ type attempt struct {
 	status  int
 	id      string // the store's request id
 	region  string // of the bucket, where the answer tells it
+	html    bool   // the answer's body is a page for people: some program on the way spoke
 	skew    time.Duration
 	bytes   atomic.Int64 // sent
 }
@@ -132,6 +134,9 @@ func (a *attempt) note(resp *http.Response) {
 	a.status = resp.StatusCode
 	a.id = resp.Header.Get("x-amz-request-id")
 	a.region = resp.Header.Get("x-amz-bucket-region")
+	// The answer to a HEAD has no body, whatever its type; that to a missing object
+	// is text/html of many stores.
+	a.html = resp.Request.Method != http.MethodHead && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html")
 	if t, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		a.skew = time.Until(t)
 	}

@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -290,4 +293,53 @@ func TestRequestHeaders(t *testing.T) {
 	if auth := req.Header.Get("Authorization"); !strings.Contains(auth, "/eu-west-1/s3/") {
 		t.Errorf("Authorization = %q, want the region eu-west-1", auth)
 	}
+}
+
+// Many readers over real connections of a store that fails at every turn: each
+// gets all bytes, and no wrong one.
+func TestReadersOfAFaultyStore(t *testing.T) {
+	data := numbered(1 << 20)
+	var n atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		turn := n.Add(1)
+		if turn%7 == 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		resp, err := serveObject(req, "v1", data)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer closing(t, resp.Body)
+		whole := resp.ContentLength
+		switch turn % 7 {
+		case 1: // cut
+			whole /= 2
+		case 5: // the whole object for a range
+			resp.StatusCode = http.StatusOK
+			resp.Header.Del("Content-Range")
+		}
+		maps.Copy(w.Header(), resp.Header)
+		w.WriteHeader(resp.StatusCode)
+		if _, err = io.CopyN(w, resp.Body, whole); err != nil || whole < resp.ContentLength {
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	defer server.Close()
+	s := newReal(t, server.URL)
+	o := Object{Location: testLoc, ETag: "v1", Size: int64(len(data))}
+	var readers sync.WaitGroup
+	for i := range 8 {
+		readers.Go(func() {
+			for k := range 4 {
+				off, size := int64(1000*i+k+1), int64(200_000+i)
+				_, b, err := readBody(t.Context(), s, o, off, size)
+				if err != nil || !bytes.Equal(b, data[off:off+size]) {
+					t.Errorf("%d bytes, %v; want [%d, +%d)", len(b), err, off, size)
+				}
+			}
+		})
+	}
+	readers.Wait()
 }

@@ -186,12 +186,23 @@ func (r *retrier) next(ctx context.Context, acc access, a *attempt, e *storeErro
 	if r.cured(ctx, acc, a, e) {
 		return 0, time.Now().Before(r.deadline)
 	}
-	if late := expired(e.code) && r.attempts < expiredAttempts; !e.passing && !late {
+	if !r.worthwhile(e) {
 		return 0, false
 	}
 	wait := backoff(r.pauses) + r.s.budget.take()
 	r.pauses++
 	return wait, time.Now().Add(wait).Before(r.deadline)
+}
+
+// worthwhile: another attempt may end otherwise.
+func (r *retrier) worthwhile(e *storeError) bool {
+	switch {
+	case expired(e.code):
+		return r.attempts < expiredAttempts
+	case e.odd:
+		return r.attempts < oddAttempts
+	}
+	return e.passing
 }
 
 // cured applies what helps against a failure, once each.
@@ -214,9 +225,12 @@ func (r *retrier) cured(ctx context.Context, acc access, a *attempt, e *storeErr
 	return false
 }
 
-// expiredAttempts is how often credentials that have expired are tried: who hands
-// them out may be late.
-const expiredAttempts = 4
+// How often is tried what may be so for good: credentials that have expired (who
+// hands them out may be late), and answers that cannot be right.
+const (
+	expiredAttempts = 4
+	oddAttempts     = 6
+)
 
 func expired(code string) bool {
 	return code == "ExpiredToken" || code == "ExpiredTokenException" || code == "TokenRefreshRequired"

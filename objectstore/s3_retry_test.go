@@ -339,3 +339,19 @@ func TestFixedRegionIsKept(t *testing.T) {
 		t.Errorf("error %v after %d requests", err, len(f.requests))
 	}
 }
+
+// A page that says 404 is a program's on the way: only the store knows what it holds.
+func TestNotFoundOfHTML(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFaked(t, S3Options{Endpoint: "http://store.test"}, func(int, *http.Request) (*http.Response, error) {
+			return reply(404, "<html><body>no such page</body></html>", "Content-Type: text/html; charset=utf-8")
+		})
+		for op, err := range f.each(t.Context()) {
+			want := ErrUnavailable
+			if op == "stat" { // a HEAD has no body to tell it by
+				want = ErrNotExist
+			}
+			wantIs(t, op, err, want)
+		}
+	})
+}

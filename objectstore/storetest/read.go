@@ -78,6 +78,37 @@ func testReadMissing(f fixture) {
 	wantErr(t, "Read of a directory", err, objectstore.ErrNotExist)
 }
 
+// testReadAny reads whatever version is there: of a size that is not known.
+func testReadAny(f fixture) {
+	t := f.t
+	for _, want := range [][]byte{data(100, 1), data(200, 2), nil} {
+		made := f.put(t, "f", want)
+		size := int64(len(want))
+		for _, r := range []struct{ off, n int64 }{{0, 1000}, {0, 50}, {0, 0}, {90, 5}, {size, 1}, {size + 5, 7}} {
+			got, body, err := f.Read(t.Context(), objectstore.Object{Location: f.at("f"), Size: 7}, r.off, r.n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(body)
+			if err = errors.Join(err, body.Close()); err != nil {
+				t.Error(err)
+			}
+			lo := min(r.off, size)
+			if hi := min(lo+r.n, size); !bytes.Equal(b, want[lo:hi]) {
+				t.Errorf("size %d: Read(%d, %d) = %d bytes, want [%d, %d)", size, r.off, r.n, len(b), lo, hi)
+			}
+			if got.ETag != made.ETag || got.Size != size || got.Location != made.Location {
+				t.Errorf("Read(%d, %d) tells %+v, want %+v", r.off, r.n, got, made)
+			}
+		}
+	}
+	_, err := readRange(t.Context(), f, objectstore.Object{Location: f.at("no")}, 0, 1)
+	wantErr(t, "Read of nothing", err, objectstore.ErrNotExist)
+	f.put(t, "d/f", nil)
+	_, err = readRange(t.Context(), f, objectstore.Object{Location: f.at("d")}, 0, 1)
+	wantErr(t, "Read of a directory", err, objectstore.ErrNotExist)
+}
+
 func testPin(f fixture) {
 	t := f.t
 	want := data(5000, 1)

@@ -38,6 +38,7 @@ func Run(t *testing.T, open Opener) {
 		{"ReadRanges", testReadRanges},
 		{"ReadPinned", testReadPinned},
 		{"ReadMissing", testReadMissing},
+		{"ReadAny", testReadAny},
 		{"Pin", testPin},
 		{"PinReads", testPinReads},
 		{"PutReplaces", testPutReplaces},
