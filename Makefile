@@ -7,6 +7,8 @@ FUZZTIME ?= 20s
 TIMEOUT  ?= 14m
 LARGE_TIMEOUT ?= 60m
 PKGS     ?= ./...
+# What runs on a second store too.
+S3_PKGS  ?= ./fs/... ./internal/testing/tools/...
 # Mounts of the tests are counted here, a line each.
 MOUNTS   := .cache/mounts
 
@@ -40,11 +42,13 @@ deps: ## what the tests need: Debian packages, Python readers and servers in .ve
 	@tools/venv.sh .venv
 	@GO="$(GO)" tools/versitygw.sh >/dev/null
 
-test: deps ## everything, on real mounts
+test: deps ## everything, on real mounts; the mount's tests on a folder and on S3
 	@GO="$(GO)" tools/test.sh $(MOUNTS) -timeout $(TIMEOUT) $(PKGS)
+	@MOUNTTEST_STORE=s3 GO="$(GO)" tools/test.sh $(MOUNTS) -timeout $(TIMEOUT) $(S3_PKGS)
 
 race: deps ## the same under the race detector, and the mount's tests on one processor
 	@GO="$(GO)" tools/test.sh $(MOUNTS) -race -timeout $(TIMEOUT) $(PKGS)
+	@MOUNTTEST_STORE=s3 GO="$(GO)" tools/test.sh $(MOUNTS) -race -timeout $(TIMEOUT) $(S3_PKGS)
 	@GOMAXPROCS=1 GO="$(GO)" tools/test.sh $(MOUNTS) -race -timeout $(TIMEOUT) ./fs/... ./cmd/...
 
 test-large: deps ## the tests that move gigabytes, one package at a time

@@ -32,6 +32,9 @@ type Exchange struct {
 	HTTP    *http.Request // what will be sent to the store
 
 	proxy    *Proxy
+	rules    []*Active
+	latency  Latency
+	release  <-chan struct{} // closed by the first Release since the request arrived
 	gone     context.Context //nolint:containedctx // the client's: done when it left
 	flush    func() error    // sends what was written of the answer
 	detached bool            // the store's work goes on when the client leaves
@@ -41,16 +44,15 @@ type Exchange struct {
 // handle serves one request.
 func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 	q := newRequest(r)
-	rules, latency, ok := p.enter(q)
-	if !ok {
+	x := &Exchange{Request: q, HTTP: p.outgoing(r), proxy: p, gone: r.Context(), flush: http.NewResponseController(w).Flush}
+	if !p.enter(x) {
 		panic(http.ErrAbortHandler)
 	}
 	defer p.work.Done()
 	defer p.recover()
-	x := &Exchange{Request: q, HTTP: p.outgoing(r), proxy: p, gone: r.Context(), flush: http.NewResponseController(w).Flush}
 	x.bodyEnd.Store(q.When.UnixNano())
-	x.HTTP.Body = latency.request(x, x.HTTP.Body)
-	resp, err := latency.answer(x, func() (*http.Response, error) { return x.pass(rules) }) //nolint:contextcheck // the exchange knows it
+	x.HTTP.Body = x.latency.request(x, x.HTTP.Body)
+	resp, err := x.latency.answer(x, func() (*http.Response, error) { return x.pass(x.rules) }) //nolint:contextcheck // the exchange knows it
 	if err != nil {
 		abandon(w, err)
 	}
@@ -59,26 +61,27 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 }
 
 // enter counts a request, and finds what applies to it; not so when the proxy ends.
-func (p *Proxy) enter(q *Request) ([]*Active, Latency, bool) {
+func (p *Proxy) enter(x *Exchange) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.life.Err() != nil {
-		return nil, Latency{}, false
+		return false
 	}
 	p.work.Add(1)
-	p.mu.counts[q.Op]++
-	p.mu.log = append(p.mu.log, q)
-	return slices.Clone(p.mu.rules), p.mu.latency, true
+	p.mu.counts[x.Request.Op]++
+	p.mu.log = append(p.mu.log, x.Request)
+	x.rules, x.latency, x.release = slices.Clone(p.mu.rules), p.mu.latency, p.mu.release
+	return true
 }
 
-// recover makes a panic of a fault the test's failure; net/http would log it.
+// recover tells of a panic of a fault; net/http would log it.
 func (p *Proxy) recover() {
 	switch caught := recover(); caught {
 	case nil:
 	case http.ErrAbortHandler:
 		panic(caught)
 	default:
-		p.tb.Errorf("panic in the proxy: %v", caught)
+		p.fail("panic in the proxy: %v", caught)
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -155,11 +158,8 @@ func (x *Exchange) drain() error {
 
 // hold waits for Release; the client's leaving is an error.
 func (x *Exchange) hold() error {
-	x.proxy.mu.Lock()
-	release := x.proxy.mu.release
-	x.proxy.mu.Unlock()
 	select {
-	case <-release:
+	case <-x.release:
 		return nil
 	case <-x.gone.Done():
 		return ErrClosed

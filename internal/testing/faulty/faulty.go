@@ -35,11 +35,11 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/s3test/port"
 )
 
-// Proxy stands in front of one store. It ends with its test.
+// Proxy stands in front of one store.
 type Proxy struct {
 	URL string // "http://127.0.0.1:41234", the same over Down and Up
 
-	tb        testing.TB
+	fail      func(format string, args ...any)
 	target    *url.URL
 	server    *s3test.Server
 	port      *port.Port
@@ -60,44 +60,57 @@ type Proxy struct {
 	}
 }
 
-// New starts a proxy in front of a server.
+// New starts a proxy in front of a server. It ends with the test.
 func New(tb testing.TB, server *s3test.Server) *Proxy {
 	tb.Helper()
-	target, err := url.Parse(server.Endpoint)
+	p, err := Start(server, tb.Errorf)
 	if err != nil {
 		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			tb.Errorf("close the proxy: %v", err)
+		}
+	})
+	return p
+}
+
+// Start is New for programs that are no tests. What goes wrong in the proxy itself
+// is told to fail, until Close.
+func Start(server *s3test.Server, fail func(format string, args ...any)) (*Proxy, error) {
+	target, err := url.Parse(server.Endpoint)
+	if err != nil {
+		return nil, err
 	}
 	reserved, err := port.Reserve()
 	if err != nil {
-		tb.Fatal(err)
+		return nil, err
 	}
-	p := &Proxy{URL: "http://" + reserved.Addr, tb: tb, target: target, server: server, port: reserved}
+	p := &Proxy{URL: "http://" + reserved.Addr, fail: fail, target: target, server: server, port: reserved}
 	p.transport = &http.Transport{
 		DisableCompression:    true, // bodies are to pass as they are
 		MaxIdleConnsPerHost:   256,
 		ExpectContinueTimeout: time.Second,
-		WriteBufferSize:       64 << 10,
-		ReadBufferSize:        64 << 10,
+		WriteBufferSize:       int(copySize),
+		ReadBufferSize:        int(copySize),
 	}
-	p.life, p.end = context.WithCancel(context.WithoutCancel(tb.Context()))
+	p.life, p.end = context.WithCancel(context.Background())
 	p.mu.conns = make(map[net.Conn]struct{})
 	p.mu.counts = make(map[string]int)
 	p.mu.release = make(chan struct{})
 	p.Up()
-	tb.Cleanup(p.close)
-	return p
+	return p, nil
 }
 
-func (p *Proxy) close() {
+// Close ends the proxy and all requests that are under way, and waits for them.
+func (p *Proxy) Close() error {
 	p.mu.Lock()
 	p.end() // no request enters from here on
 	p.mu.Unlock()
 	p.Down()
 	p.work.Wait()
 	p.transport.CloseIdleConnections()
-	if err := p.port.Close(); err != nil {
-		p.tb.Errorf("close the proxy: %v", err)
-	}
+	return p.port.Close()
 }
 
 // Server is the server as seen through the proxy: its clients, environment and
@@ -128,7 +141,7 @@ func (p *Proxy) Up() {
 	}
 	listener, err := (&net.ListenConfig{}).Listen(p.life, "tcp", p.port.Addr)
 	if err != nil {
-		p.tb.Errorf("the proxy does not come up: %v", err)
+		p.fail("the proxy does not come up: %v", err)
 		return
 	}
 	server := &http.Server{
@@ -182,7 +195,8 @@ func (p *Proxy) Clear() {
 	p.mu.rules = nil
 }
 
-// Release lets all requests go on that Hang and StallBody hold now.
+// Release lets the requests that have arrived by now pass every Hang and
+// StallBody, those that are still on their way to one too.
 func (p *Proxy) Release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -64,7 +64,7 @@ var (
 // never stopped: tests that do so take one of their own by Fresh.
 func Versity(tb testing.TB) *Server {
 	tb.Helper()
-	s, err := versity.get(startVersity)
+	s, err := versity.get(Start)
 	must(tb, err)
 	return s
 }
@@ -72,10 +72,10 @@ func Versity(tb testing.TB) *Server {
 // Fresh is a versitygw for one test, which may stop it. It ends with the test.
 func Fresh(tb testing.TB) *Server {
 	tb.Helper()
-	s, err := startVersity()
+	s, err := Start()
 	must(tb, err)
 	tb.Cleanup(func() {
-		if err := s.process.close(); err != nil {
+		if err := s.Close(); err != nil {
 			tb.Errorf("end versitygw: %v", err)
 		}
 	})
@@ -92,7 +92,8 @@ func Mini(tb testing.TB) *Server {
 	return s
 }
 
-func startVersity() (*Server, error) {
+// Start starts a versitygw for programs that are no tests, which Close it.
+func Start() (*Server, error) {
 	binary, err := buildVersity()
 	if err != nil {
 		return nil, err
@@ -100,6 +101,7 @@ func startVersity() (*Server, error) {
 	const access, secret, region = "s3test", "s3test-secret", "us-east-1"
 	env := []string{"ROOT_ACCESS_KEY=" + access, "ROOT_SECRET_KEY=" + secret, "VGW_REGION=" + region}
 	p, err := newProcess(env, func(addr, dir string) []string {
+		// With O_TMPFILE an overwrite is an object of another name for a moment.
 		return []string{binary, "--port", addr, "--keep-alive", "--quiet", "posix", "--disableotmp", filepath.Join(dir, "buckets")}
 	})
 	if err != nil {
@@ -109,6 +111,9 @@ func startVersity() (*Server, error) {
 	s.root = filepath.Join(p.dir, "buckets")
 	return s, nil
 }
+
+// Close ends a server and removes what it stored.
+func (s *Server) Close() error { return s.process.close() }
 
 func startMini(program string) (*Server, error) {
 	const region = "us-east-1"
