@@ -53,10 +53,11 @@ type Area struct {
 	lock *os.File
 	pool sync.Pool // *[]byte of blockSize, for what is fetched of older objects
 
-	mu     sync.Mutex
-	files  map[string]*File
-	spares []string // empty directories of writes that ended
-	spared int      // spares ever, for their names
+	mu      sync.Mutex
+	files   map[string]*File
+	renames map[string]*Rename
+	spares  []string // empty directories of writes that ended
+	spared  int      // spares ever, for their names
 }
 
 // NewWrite describes a write to be. Path is for people and Prefix is what
@@ -89,11 +90,11 @@ func (a *Area) Create(ctx context.Context, w NewWrite) (*File, error) {
 	})
 	f.appender = w.Append
 	if w.Base != nil {
-		pin, err := objectstore.Pin(ctx, a.opts.Store, *w.Base)
+		older, err := pin(ctx, a.opts.Store, *w.Base)
 		if err != nil {
 			return nil, fmt.Errorf("stage %s: %w", w.Path, err)
 		}
-		f.cur = newLayer(nil, newSource(nil, pin), w.Base.Size)
+		f.cur = newLayer(nil, newSource(nil, older), w.Base.Size)
 		f.size = w.Base.Size
 	} else if err := f.startSpool(); err != nil {
 		return nil, fmt.Errorf("stage %s: %w", w.Path, err)
@@ -204,7 +205,7 @@ func (a *Area) Expire(ctx context.Context) []Record {
 func (a *Area) Close() error {
 	a.mu.Lock()
 	files := a.files
-	a.files = nil
+	a.files, a.renames = nil, nil
 	lock, spares := a.lock, a.spares
 	a.lock, a.spares = nil, nil
 	a.mu.Unlock()

@@ -138,7 +138,7 @@ func Open(dir string, o Options) (*Area, error) {
 	if err != nil {
 		return nil, directoryError(dir, err)
 	}
-	a := &Area{dir: dir, opts: o.withDefaults(), files: make(map[string]*File)}
+	a := &Area{dir: dir, opts: o.withDefaults(), files: make(map[string]*File), renames: make(map[string]*Rename)}
 	if err = ensureDirectory(dir); err != nil {
 		return nil, err
 	}

@@ -103,15 +103,13 @@ func (z *Frozen) Published(obj objectstore.Object, adopted bool) {
 
 // Rebase makes the write, which only appended, begin as newBase: the bytes past
 // the old base's end go behind newBase's end, and the condition becomes that
-// newBase is still there. The switch is one rename of the record, which names
+// newBase is still there. The old base is not read, and may be gone: what was
+// appended is all in the spool. The switch is one rename of the record, which names
 // the new spool: a crash leaves the old write or the new one.
 func (z *Frozen) Rebase(ctx context.Context, newBase objectstore.Object) error {
 	f := z.file
 	if !z.Record.Append {
 		return fmt.Errorf("rebase %s: it did not only append: %w", f.id, objectstore.ErrChanged)
-	}
-	if err := f.fillSpool(ctx); err != nil {
-		return err
 	}
 	f.tidy = false
 	name := dataName + "." + uuid.NewString()
@@ -128,11 +126,11 @@ func (z *Frozen) Rebase(ctx context.Context, newBase objectstore.Object) error {
 
 // rebasedSpool makes the file of newBase's bytes and the appended ones.
 func (f *File) rebasedSpool(ctx context.Context, path string, newBase objectstore.Object) (*os.File, error) {
-	pin, err := objectstore.Pin(ctx, f.area.opts.Store, newBase)
+	older, err := pin(ctx, f.area.opts.Store, newBase)
 	if err != nil {
 		return nil, err
 	}
-	base := newSource(nil, pin)
+	base := newSource(nil, older)
 	defer base.release()
 	data, err := f.area.create(path)
 	if err != nil {
@@ -141,10 +139,12 @@ func (f *File) rebasedSpool(ctx context.Context, path string, newBase objectstor
 	buf := make([]byte, 8*blockSize)
 	old := f.appendedFrom()
 	if err = data.Truncate(newBase.Size + f.size - old); err == nil {
-		err = copyRange(ctx, copyArgs{dst: data, src: base, n: newBase.Size, buf: buf})
+		theirs := newRun(base, newBase.Size)
+		defer theirs.close()
+		err = copyRange(ctx, copyArgs{dst: data, src: theirs, n: newBase.Size, buf: buf})
 	}
 	if err == nil {
-		err = copyRange(ctx, copyArgs{dst: data, at: newBase.Size, src: f.cur.spool, from: old, n: f.size - old, buf: buf})
+		err = copyRange(ctx, copyArgs{dst: data, at: newBase.Size, src: newRun(f.cur.spool, f.size), from: old, n: f.size - old, buf: buf})
 	}
 	if err == nil && f.promised {
 		err = data.Sync()

@@ -45,8 +45,8 @@ func (a *Area) load() error {
 	return nil
 }
 
-// loadWrite returns the write id, or nil if nothing of it is worth keeping: its
-// process ended while it made it.
+// loadWrite returns the write id, or nil if nothing of it is worth keeping, as its
+// process ended while it made it, or if it is a [Rename].
 func (a *Area) loadWrite(id string) *File {
 	dir := a.path(id)
 	raw, err := readLimited(filepath.Join(dir, recordName), recordMax)
@@ -62,6 +62,10 @@ func (a *Area) loadWrite(id string) *File {
 	}
 	if err != nil {
 		return a.loadDamaged(id, err)
+	}
+	if rec.State == Renaming {
+		a.renames[id] = &Rename{area: a, rec: rec, kept: true}
+		return nil
 	}
 	f := a.newFile(rec)
 	f.recovery, f.onDisk, f.durable, f.promised, f.unsynced = true, true, true, true, true

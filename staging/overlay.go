@@ -40,13 +40,15 @@ func (f *File) fetch(ctx context.Context, from, to int64) error {
 		*buf = make([]byte, blockSize)
 	}
 	defer f.area.pool.Put(buf)
-	return copyRange(ctx, copyArgs{dst: f.cur.spool.file, at: from, src: f.cur.base, from: from, n: to - from, buf: *buf})
+	src := newRun(f.cur.base, to)
+	defer src.close()
+	return copyRange(ctx, copyArgs{dst: f.cur.spool.file, at: from, src: src, from: from, n: to - from, buf: *buf})
 }
 
 type copyArgs struct {
 	dst  *os.File
 	at   int64
-	src  *source
+	src  *run
 	from int64
 	n    int64
 	buf  []byte
@@ -61,7 +63,7 @@ func copyRange(ctx context.Context, c copyArgs) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		data, err := c.src.nextData(ctx, c.from+done)
+		data, err := c.src.src.nextData(ctx, c.from+done)
 		if err != nil {
 			return err
 		}
@@ -115,30 +117,43 @@ func (f *File) fill(ctx context.Context) error {
 	buf := make([]byte, fillBlocks*blockSize)
 	for from := int64(0); from < l.have.blocks; {
 		end, has := l.have.run(from)
-		for !has && from < end {
-			to, err := f.fillSome(ctx, from, end, buf)
-			if err != nil {
-				return err
+		if !has {
+			if err := f.fillRun(ctx, from, end, buf); err != nil {
+				return fmt.Errorf("fill %s from its older object: %w", f.id, err)
 			}
-			from = to
 		}
 		from = end
 	}
 	return nil
 }
 
+// fillRun is fill for the blocks [from, end), all of which are missing: by one
+// request where the older object is not on this host.
+func (f *File) fillRun(ctx context.Context, from, end int64, buf []byte) error {
+	src := newRun(f.cur.base, min(end*blockSize, f.cur.baseSize))
+	defer src.close()
+	for from < end {
+		to, err := f.fillSome(ctx, src, from, end, buf)
+		if err != nil {
+			return err
+		}
+		from = to
+	}
+	return nil
+}
+
 // fillSome is fill for the first of the blocks [from, end), a buffer's worth or
 // a hole of the older object; it tells where they end.
-func (f *File) fillSome(ctx context.Context, from, end int64, buf []byte) (to int64, err error) {
+func (f *File) fillSome(ctx context.Context, src *run, from, end int64, buf []byte) (to int64, err error) {
 	l, start := f.cur, from*blockSize
 	data, err := l.base.nextData(ctx, start)
 	if err != nil {
-		return 0, fmt.Errorf("fill %s from its older object: %w", f.id, err)
+		return 0, err
 	}
 	to = min(end, max(from+fillBlocks, data/blockSize))
 	n := min(to*blockSize, l.baseSize) - start
-	if err := copyRange(ctx, copyArgs{dst: l.spool.file, at: start, src: l.base, from: start, n: n, buf: buf}); err != nil {
-		return 0, fmt.Errorf("fill %s from its older object: %w", f.id, err)
+	if err := copyRange(ctx, copyArgs{dst: l.spool.file, at: start, src: src, from: start, n: n, buf: buf}); err != nil {
+		return 0, err
 	}
 	if err := f.mark(from, to); err != nil {
 		return 0, ioError("fill", f.id, err)

@@ -129,6 +129,26 @@ func (p *latePin) NextData(ctx context.Context, off int64) (int64, error) {
 	return off, nil
 }
 
+// stream is streamer's.
+func (p *latePin) stream(ctx context.Context, off, n int64) (io.ReadCloser, error) {
+	older, err := p.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s, ok := older.(streamer); ok {
+		return s.stream(ctx, off, n)
+	}
+	return io.NopCloser(io.NewSectionReader(pinReader{ctx, older}, off, n)), nil
+}
+
+// pinReader is a pinned object as an io.ReaderAt, while ctx lasts.
+type pinReader struct {
+	ctx context.Context //nolint:containedctx // it is as short-lived as the call that it serves
+	objectstore.Pinned
+}
+
+func (r pinReader) ReadAt(p []byte, off int64) (int, error) { return r.Pinned.ReadAt(r.ctx, p, off) }
+
 func (p *latePin) get(ctx context.Context) (objectstore.Pinned, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,12 +158,12 @@ func (p *latePin) get(ctx context.Context) (objectstore.Pinned, error) {
 	if p.store == nil {
 		return nil, fmt.Errorf("the object that it began as: no store: %w", ErrDamaged)
 	}
-	pin, err := objectstore.Pin(ctx, p.store, p.obj)
+	older, err := pin(ctx, p.store, p.obj)
 	if err != nil {
 		return nil, fmt.Errorf("the object that it began as: %w", err)
 	}
-	p.pin = pin
-	return pin, nil
+	p.pin = older
+	return older, nil
 }
 
 func (p *latePin) Close() error {

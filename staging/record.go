@@ -40,6 +40,8 @@ type exactNames struct {
 	Path         []byte `json:"path,omitempty"`
 	BaseBucket   []byte `json:"base_bucket,omitempty"`
 	BaseKey      []byte `json:"base_key,omitempty"`
+	SourceBucket []byte `json:"source_bucket,omitempty"`
+	SourceKey    []byte `json:"source_key,omitempty"`
 }
 
 // exactPair is a name of the record and its place in exactNames.
@@ -59,6 +61,9 @@ func (d *diskRecord) pairs() []exactPair {
 	}
 	if d.Base != nil {
 		pairs = append(pairs, exactPair{&d.Base.Bucket, &e.BaseBucket}, exactPair{&d.Base.Key, &e.BaseKey})
+	}
+	if d.Source != nil {
+		pairs = append(pairs, exactPair{&d.Source.Bucket, &e.SourceBucket}, exactPair{&d.Source.Key, &e.SourceKey})
 	}
 	return pairs
 }
@@ -123,8 +128,11 @@ func (r *Record) validate(id string) error {
 	if err := w.validate(); err != nil {
 		return err
 	}
+	if err := r.validateRename(); err != nil {
+		return err
+	}
 	switch r.State {
-	case Staged, Publishing, Torn, Failed:
+	case Staged, Publishing, Torn, Failed, Renaming:
 		return nil
 	}
 	return fmt.Errorf("state %q", r.State)

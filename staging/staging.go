@@ -3,7 +3,8 @@
 //
 // A write lives in <staging>/<write id>/ as data (the spool), write.json (its
 // [Record]) and, when it began as an older object, blocks (one byte a block of
-// 128 KiB: 1 where the spool, not the old object, has the bytes). There is no
+// 128 KiB: 1 where the spool, not the old object, has the bytes). A [Rename] in
+// a store without one has a record alone. There is no
 // shared journal: recovery reads the directory, and so can a person.
 //
 // Guarantees: what [File.Sync] acknowledged survives kill -9 and power loss; a
@@ -26,6 +27,7 @@ const (
 	Publishing State = "publishing" // whole and durable in the spool; the store was asked
 	Torn       State = "torn"       // its writer was killed by a signal
 	Failed     State = "failed"     // its publish failed; Error says why
+	Renaming   State = "renaming"   // no write: Source is being copied to Target and removed; see [Rename]
 )
 
 // Attributes of the file to be, as its writer set them.
@@ -48,10 +50,12 @@ type Record struct {
 	Format  string               `json:"format,omitempty"` // what Target must hold to be published ("parquet"; "": anything)
 	Cond    objectstore.Cond     `json:"cond"`             // of the publish
 	Base    *objectstore.Object  `json:"base,omitempty"`   // the object that it began as; nil: a new file
-	Append  bool                 `json:"append,omitempty"` // nothing but appends to Base happened
-	Whole   bool                 `json:"whole,omitempty"`  // the spool has every byte: Base and blocks are not needed
-	Data    string               `json:"data,omitempty"`   // the spool's name beside the record; "": data
-	Size    int64                `json:"size"`             // bytes at the last change of the record; the spool's own length is the truth
+	// Source is the version that a [Rename] moves; nil in all other records.
+	Source *objectstore.Object `json:"source,omitempty"`
+	Append bool                `json:"append,omitempty"` // nothing but appends to Base happened
+	Whole  bool                `json:"whole,omitempty"`  // the spool has every byte: Base and blocks are not needed
+	Data   string              `json:"data,omitempty"`   // the spool's name beside the record; "": data
+	Size   int64               `json:"size"`             // bytes at the last change of the record; the spool's own length is the truth
 	Attributes
 	Created time.Time `json:"created"`
 	Changed time.Time `json:"changed"`

@@ -52,11 +52,20 @@ func (f *File) write(ctx context.Context, p []byte, off int64, how change) (int,
 	if off > math.MaxInt64-int64(len(p)) {
 		return 0, f.fail(ctx, "write", objectstore.ErrTooLarge)
 	}
+	if how == appends {
+		n, err := f.appendSpool(ctx, p)
+		return f.wrote(ctx, n, err, f.size+int64(n), how)
+	}
 	n, err := f.writeSpool(ctx, p, off)
+	return f.wrote(ctx, n, err, max(f.size, off+int64(n)), how)
+}
+
+// wrote ends a write of n bytes, which makes the file size bytes long.
+func (f *File) wrote(ctx context.Context, n int, err error, size int64, how change) (int, error) {
 	if err != nil {
 		return n, f.fail(ctx, "write", err)
 	}
-	f.changed(max(f.size, off+int64(n)), how)
+	f.changed(size, how)
 	return n, nil
 }
 
@@ -291,7 +300,9 @@ func (f *File) allocate(off, n, size int64, keepSize bool) error {
 }
 
 // Sync makes the bytes and the record durable, and the write independent of
-// the object that it began as: what it acknowledged survives a power loss.
+// the object that it began as: what it acknowledged survives a power loss. Of an
+// append whose older object was replaced and cannot be read any more, that is
+// what was appended: it goes behind the new version.
 func (f *File) Sync(ctx context.Context) error {
 	if err := f.lockWriting(ctx); err != nil {
 		return err
@@ -304,11 +315,14 @@ func (f *File) Sync(ctx context.Context) error {
 		return nil // untouched, or published
 	}
 	if err := f.seal(ctx); err != nil {
-		return err
+		if err = f.sealAppended(ctx, err); err != nil {
+			return err
+		}
 	}
+	whole := f.cur.whole()
 	f.mu.Lock()
-	current := f.rec.Whole && !f.stale && f.durable
-	f.rec.Whole = true
+	current := f.rec.Whole == whole && !f.stale && f.durable
+	f.rec.Whole = whole
 	f.mu.Unlock()
 	if !current {
 		if err := f.saveRecord(true); err != nil {
@@ -324,6 +338,22 @@ func (f *File) seal(ctx context.Context) error {
 	if err := f.fillSpool(ctx); err != nil {
 		return err
 	}
+	return f.syncSpool(ctx)
+}
+
+// sealAppended is seal for a file that only appended, where seal failed with
+// cause as the older object is gone.
+func (f *File) sealAppended(ctx context.Context, cause error) error {
+	if !isGone(cause) || !f.Record().Append || f.blocks == nil {
+		return cause
+	}
+	if err := f.blocks.Sync(); err != nil {
+		return f.fail(ctx, "sync", err)
+	}
+	return f.syncSpool(ctx)
+}
+
+func (f *File) syncSpool(ctx context.Context) error {
 	if !f.unsynced {
 		return nil
 	}
