@@ -11,7 +11,7 @@ import (
 // BenchmarkSmallFile is a small file's whole way into a folder: create, write,
 // publish durably, drop.
 func BenchmarkSmallFile(b *testing.B) {
-	w := newWorld(b, false)
+	w := newWorld(b, adopt)
 	w.close()
 	area, err := staging.Open(w.dir, staging.Options{Store: w.folder})
 	if err != nil {

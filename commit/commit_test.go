@@ -22,10 +22,10 @@ func state(f *staging.File) staging.State { return f.Record().State }
 // TestCase21LostAnswer is cases.md 21: the publish takes effect, the answer is
 // lost. It is our own: published once, no error.
 func TestCase21LostAnswer(t *testing.T) {
-	for _, put := range []bool{false, true} {
+	for _, way := range ways() {
 		for _, base := range []bool{false, true} {
-			t.Run(fmt.Sprintf("put=%v/base=%v", put, base), func(t *testing.T) {
-				w := newWorld(t, put)
+			t.Run(fmt.Sprintf("%s/base=%v", way, base), func(t *testing.T) {
+				w := newWorld(t, way)
 				var old *objectstore.Object
 				if base {
 					o := w.object("old")
@@ -65,7 +65,7 @@ func TestCase21LostAnswer(t *testing.T) {
 // pauses up to the limit, then ErrUnavailable, the bytes kept and failed.
 func TestCase16StoreDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, true)
+		w := newWorld(t, put)
 		f := w.create(nil, "new")
 		w.before = func(op string) error {
 			if op == "put" {
@@ -93,8 +93,8 @@ func TestCase16StoreDown(t *testing.T) {
 }
 
 func TestTransientFailureIsRetried(t *testing.T) {
-	for _, put := range []bool{false, true} {
-		w := newWorld(t, put)
+	for _, way := range ways() {
+		w := newWorld(t, way)
 		f := w.create(nil, "new")
 		left := 2
 		w.before = func(op string) error {
@@ -105,14 +105,14 @@ func TestTransientFailureIsRetried(t *testing.T) {
 			return nil
 		}
 		if _, err := w.c.Commit(t.Context(), f); err != nil || w.lake() != "new" {
-			t.Errorf("put %v: Commit: %v, the lake has %q", put, err, w.lake())
+			t.Errorf("%s: Commit: %v, the lake has %q", way, err, w.lake())
 		}
 	}
 }
 
 func TestUnsettledStaysPublishing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, true)
+		w := newWorld(t, put)
 		f := w.create(nil, "new")
 		w.answer = func(string) error { return objectstore.ErrUnavailable } // puts, and stats
 		_, err := w.c.Commit(t.Context(), f)
@@ -145,9 +145,9 @@ func TestFormatIsCheckedBeforeAnythingIsSent(t *testing.T) {
 		{"cut, not checked", CheckOff, parquet[:10], nil, staging.Staged, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, false)
+			w := newWorld(t, adopt)
 			var log bytes.Buffer
-			w.c = New(Options{Store: adopting{&calls{w}}, Area: w.area, CheckFormat: tt.check, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			w.c = New(Options{Store: adopting{&calls{w: w, Store: w.folder}}, Area: w.area, CheckFormat: tt.check, Log: slog.New(slog.NewTextHandler(&log, nil))})
 			n := w.newWrite(nil)
 			n.Format = "parquet"
 			f, err := w.area.Create(t.Context(), n)
@@ -175,7 +175,7 @@ func TestFormatIsCheckedBeforeAnythingIsSent(t *testing.T) {
 }
 
 func TestPanicInTheCheckIsAFailedCheck(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t, adopt)
 	w.c.verify = func(string, string, io.ReaderAt, int64) error { panic("planted") }
 	n := w.newWrite(nil)
 	n.Format = "parquet"
@@ -192,8 +192,8 @@ func TestPanicInTheCheckIsAFailedCheck(t *testing.T) {
 }
 
 func TestContextErrorLeavesItStaged(t *testing.T) {
-	for _, put := range []bool{false, true} {
-		w := newWorld(t, put)
+	for _, way := range ways() {
+		w := newWorld(t, way)
 		f := w.create(nil, "new")
 		ctx, cancel := context.WithCancel(t.Context())
 		w.before = func(op string) error {
@@ -204,18 +204,18 @@ func TestContextErrorLeavesItStaged(t *testing.T) {
 			return nil
 		}
 		if _, err := w.c.Commit(ctx, f); !errors.Is(err, context.Canceled) || state(f) != staging.Staged || w.lake() != "absent" {
-			t.Errorf("put %v: %v, state %s, the lake has %q", put, err, state(f), w.lake())
+			t.Errorf("%s: %v, state %s, the lake has %q", way, err, state(f), w.lake())
 		}
 		w.before = nil
 		if _, err := w.c.Commit(t.Context(), f); err != nil || w.lake() != "new" {
-			t.Errorf("put %v: once more: %v", put, err)
+			t.Errorf("%s: once more: %v", way, err)
 		}
 	}
 }
 
 func TestRefusedIsNotRetried(t *testing.T) {
 	for _, want := range []error{objectstore.ErrPermission, objectstore.ErrNoSpace, objectstore.ErrName} {
-		w := newWorld(t, true)
+		w := newWorld(t, put)
 		f := w.create(nil, "new")
 		w.before = func(op string) error {
 			if op == "put" {
@@ -230,7 +230,7 @@ func TestRefusedIsNotRetried(t *testing.T) {
 }
 
 func TestNothingToPublishSendsNothing(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t, adopt)
 	base := w.object("old")
 	f, err := w.area.Create(t.Context(), w.newWrite(&base))
 	if err != nil {
@@ -243,7 +243,7 @@ func TestNothingToPublishSendsNothing(t *testing.T) {
 }
 
 func TestAttributesTravel(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t, adopt)
 	f := w.create(nil, "x")
 	mtime := time.Unix(-2, 250_000_000)
 	f.SetAttributes(staging.Attributes{Mode: 0o604, MTime: mtime, MTimeSet: true})

@@ -3,8 +3,6 @@ package commit
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +16,7 @@ import (
 // TestOvertakenBeforeItsAnswer: ours took effect, its answer was lost, and another
 // replaced it before we looked. An append must not be sent a second time.
 func TestOvertakenBeforeItsAnswer(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t, adopt)
 	base := w.object("one\n")
 	f, err := w.area.Create(t.Context(), w.newWrite(&base))
 	if err == nil {
@@ -49,9 +47,9 @@ func TestOvertakenBeforeItsAnswer(t *testing.T) {
 // TestCase25 is cases.md 25: two rewrite one file, two create one name. The
 // loser's bytes are kept and listed.
 func TestCase25TwoWriters(t *testing.T) {
-	for _, put := range []bool{false, true} {
+	for _, way := range ways() {
 		for _, base := range []bool{false, true} {
-			w := newWorld(t, put)
+			w := newWorld(t, way)
 			var old *objectstore.Object
 			want := objectstore.ErrExist
 			if base {
@@ -62,18 +60,19 @@ func TestCase25TwoWriters(t *testing.T) {
 			w.object("theirs")
 			_, err := w.c.Commit(t.Context(), f)
 			if !errors.Is(err, want) || w.lake() != "theirs" {
-				t.Errorf("put %v, base %v: Commit: %v, want %v; the lake has %q", put, base, err, want, w.lake())
+				t.Errorf("%s, base %v: Commit: %v, want %v; the lake has %q", way, base, err, want, w.lake())
 			}
 			if rec := f.Record(); rec.State != staging.Failed || rec.Error == "" || bytesOf(t, f) != "mine" {
-				t.Errorf("put %v, base %v: record %+v", put, base, rec)
+				t.Errorf("%s, base %v: record %+v", way, base, rec)
 			}
 		}
 	}
 }
 
 func TestRemovedMeanwhileIsChanged(t *testing.T) {
-	for _, appending := range []bool{false, true} {
-		w := newWorld(t, false)
+	for i := range 2 * len(ways()) {
+		way, appending := ways()[i/2], i%2 == 1
+		w := newWorld(t, way)
 		base := w.object("old\n")
 		f, err := w.area.Create(t.Context(), w.newWrite(&base))
 		if err != nil {
@@ -87,35 +86,56 @@ func TestRemovedMeanwhileIsChanged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Remove(filepath.Join(w.root, target)); err != nil {
-			t.Fatal(err)
-		}
+		w.remove(target)
 		if _, err := w.c.Commit(t.Context(), f); !errors.Is(err, objectstore.ErrChanged) || w.lake() != "absent" {
-			t.Errorf("appending %v: %v, want ErrChanged; the lake has %q", appending, err, w.lake())
+			t.Errorf("%s, appending %v: %v, want ErrChanged; the lake has %q", way, appending, err, w.lake())
 		}
 	}
 }
 
-// TestCase69Appenders is cases.md 69: two mounts, 200 lines each, every one
-// published by a commit of its own; 400 lines are there, the name new.
+// TestCase69Appenders is cases.md 69: two mounts, many lines each, every one
+// published by a commit of its own; all are there, the name new.
 func TestCase69Appenders(t *testing.T) {
-	const lines = 200
-	first := newWorld(t, false)
-	second := newWorld(t, false)
-	second.close()
-	_ = second.folder.Close()
-	second.root = first.root
-	folder, err := objectstore.NewFolder(first.root)
-	if err != nil {
-		t.Fatal(err)
+	for way, lines := range map[string]int{adopt: 200, put: 50, flat: 50} {
+		t.Run(way, func(t *testing.T) {
+			first, second := newWorld(t, way), newWorld(t, way)
+			second.share(first)
+			appendBoth(t, lines, first.echo, second.echo)
+			checkLines(t, first.lake(), lines)
+			if left := len(first.leftovers()) + len(second.leftovers()); left != 0 {
+				t.Errorf("%d writes are left staged", left)
+			}
+		})
 	}
-	second.folder = folder
-	second.start()
+}
+
+// share makes w a second mount of other's lake.
+func (w *world) share(other *world) {
+	w.t.Helper()
+	w.close()
+	w.root = other.root
+	if w.way == flat {
+		w.mem = other.mem
+		w.start()
+		return
+	}
+	_ = w.folder.Close()
+	folder, err := objectstore.NewFolder(other.root)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.folder = folder
+	w.start()
+}
+
+// appendBoth lets two append their lines at the same time, one by one.
+func appendBoth(t *testing.T, lines int, first, second func(line string) error) {
+	t.Helper()
 	var wg sync.WaitGroup
-	for n, w := range []*world{first, second} {
+	for n, echo := range []func(string) error{first, second} {
 		wg.Go(func() {
 			for i := range lines {
-				if err := w.echo(fmt.Sprintf("%d-%03d\n", n, i)); err != nil {
+				if err := echo(fmt.Sprintf("%d-%03d\n", n, i)); err != nil {
 					t.Errorf("line %d-%03d: %v", n, i, err)
 					return
 				}
@@ -123,16 +143,18 @@ func TestCase69Appenders(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	got := strings.Split(strings.TrimSuffix(first.lake(), "\n"), "\n")
+}
+
+// checkLines checks that each line of both is there once.
+func checkLines(t *testing.T, text string, lines int) {
+	t.Helper()
+	got := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if len(got) != 2*lines {
 		t.Errorf("%d lines, want %d", len(got), 2*lines)
 	}
 	slices.Sort(got)
 	if n := len(slices.Compact(got)); n != 2*lines {
 		t.Errorf("%d distinct lines, want %d", n, 2*lines)
-	}
-	if left := len(first.leftovers()) + len(second.leftovers()); left != 0 {
-		t.Errorf("%d writes are left staged", left)
 	}
 }
 
@@ -141,7 +163,7 @@ func (w *world) echo(line string) error {
 	ctx := w.t.Context()
 	for {
 		n := w.newWrite(nil)
-		base, err := w.folder.Stat(ctx, w.loc(target))
+		base, err := w.backing().Stat(ctx, w.loc(target))
 		if err == nil {
 			n = w.newWrite(&base)
 		} else if !errors.Is(err, objectstore.ErrNotExist) {
@@ -166,7 +188,7 @@ func (w *world) echo(line string) error {
 }
 
 func TestAppendOfNothingToAnothersNewFileIsDone(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t, adopt)
 	n := w.newWrite(nil)
 	n.Append = true
 	f, err := w.area.Create(t.Context(), n)
@@ -181,7 +203,7 @@ func TestAppendOfNothingToAnothersNewFileIsDone(t *testing.T) {
 }
 
 func TestCommitsOfOneTargetWaitForOneAnother(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t, adopt)
 	var mu sync.Mutex
 	inside, worst := 0, 0
 	w.before = func(op string) error {

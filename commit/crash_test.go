@@ -80,7 +80,7 @@ func write(w *world, f *staging.File, data string, off int64) error {
 }
 
 func (w *world) stat() objectstore.Object {
-	o, err := w.folder.Stat(w.t.Context(), w.loc(target))
+	o, err := w.backing().Stat(w.t.Context(), w.loc(target))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -120,15 +120,15 @@ func (w *world) publish(o *outcome, f *staging.File, sync bool) error {
 // and before each change of the staging directory, then recovers: all or
 // nothing, one version's bytes exactly, and nothing promised is lost.
 func TestCrashAtEveryStep(t *testing.T) {
-	for _, put := range []bool{false, true} {
+	for _, way := range ways() {
 		for _, s := range scenarios() {
-			t.Run(fmt.Sprintf("put=%v/%s", put, s.name), func(t *testing.T) {
-				steps := s.play(t, put, 0, 0)
+			t.Run(fmt.Sprintf("%s/%s", way, s.name), func(t *testing.T) {
+				steps := s.play(t, way, 0, 0)
 				if steps < 8 {
 					t.Fatalf("%d steps: the seams are gone", steps)
 				}
 				for k := 1; k <= steps; k++ {
-					s.play(t, put, k, 0)
+					s.play(t, way, k, 0)
 				}
 			})
 		}
@@ -145,13 +145,13 @@ func TestCrashInRecovery(t *testing.T) {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
-			steps := s.play(t, true, 0, 0)
+			steps := s.play(t, put, 0, 0)
 			every := 1
 			if s.name != "overwrite" {
 				every = 3 // each run costs the disk some ten fsyncs
 			}
 			for k := 1; k <= steps; k += every {
-				for j := 1; s.play(t, true, k, j) >= j; {
+				for j := 1; s.play(t, put, k, j) >= j; {
 					j++
 				}
 			}
@@ -162,9 +162,9 @@ func TestCrashInRecovery(t *testing.T) {
 // play runs the scenario with an end at step k of it (0: none), recovers with an
 // end at step j of that, recovers again, and checks. It returns the steps of the
 // scenario, or with j those of its recovery.
-func (s scenario) play(t *testing.T, put bool, k, j int) int {
+func (s scenario) play(t *testing.T, way string, k, j int) int {
 	t.Helper()
-	w := newWorld(t, put)
+	w := newWorld(t, way)
 	if s.before != "absent" {
 		w.object(s.before)
 	}

@@ -36,11 +36,10 @@ func golden(t *testing.T, w *world, name string) {
 // TestGoldenOperations holds the order, and the number, of what a publish asks
 // of the store and the disk: for each kind by rename and by Put.
 func TestGoldenOperations(t *testing.T) {
-	for _, put := range []bool{false, true} {
-		way := map[bool]string{false: "adopt", true: "put"}[put]
+	for _, way := range ways() {
 		for _, s := range scenarios() {
 			t.Run(way+"/"+s.name, func(t *testing.T) {
-				w := newWorld(t, put)
+				w := newWorld(t, way)
 				if s.before != "absent" {
 					w.object(s.before)
 				}
@@ -56,7 +55,7 @@ func TestGoldenOperations(t *testing.T) {
 }
 
 func TestGoldenSmallFile(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t, adopt)
 	f := w.create(nil, "small")
 	if _, err := w.c.Commit(t.Context(), f); err != nil {
 		t.Fatal(err)
@@ -68,7 +67,7 @@ func TestGoldenSmallFile(t *testing.T) {
 }
 
 func TestGoldenRename(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t, adopt)
 	src := w.object("x")
 	if _, err := w.c.Rename(t.Context(), w.loc("t/g"), src, w.newWrite(nil).Cond); err != nil {
 		t.Fatal(err)
@@ -76,14 +75,23 @@ func TestGoldenRename(t *testing.T) {
 	golden(t, w, "rename")
 }
 
+func TestGoldenRenameByCopy(t *testing.T) {
+	w := newWorld(t, flat)
+	src := w.source()
+	if _, err := w.mv(src, w.newWrite(nil).Cond); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, w, "flat-rename")
+}
+
 func TestGoldenRecovery(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
-		put     bool
+		way     string
 		prepare func(w *world)
 	}{
-		{"recover-staged", false, func(w *world) { w.create(nil, "x") }},
-		{"recover-adopted", false, func(w *world) {
+		{"recover-staged", adopt, func(w *world) { w.create(nil, "x") }},
+		{"recover-adopted", adopt, func(w *world) {
 			f := w.create(nil, "x")
 			w.answer = func(op string) error {
 				if op == "adopt" {
@@ -93,7 +101,7 @@ func TestGoldenRecovery(t *testing.T) {
 			}
 			_, _ = w.c.Commit(w.t.Context(), f)
 		}},
-		{"recover-put-done", true, func(w *world) {
+		{"recover-put-done", put, func(w *world) {
 			f := w.create(nil, "x")
 			w.answer = func(op string) error {
 				if op == "put" {
@@ -103,7 +111,7 @@ func TestGoldenRecovery(t *testing.T) {
 			}
 			_, _ = w.c.Commit(w.t.Context(), f)
 		}},
-		{"recover-put-not-begun", true, func(w *world) {
+		{"recover-put-not-begun", put, func(w *world) {
 			f := w.create(nil, "x")
 			z, err := f.Freeze(w.t.Context())
 			if err == nil {
@@ -114,9 +122,29 @@ func TestGoldenRecovery(t *testing.T) {
 			}
 			z.Release()
 		}},
+		{"recover-rename-copied", flat, func(w *world) {
+			w.answer = func(op string) error {
+				if op == "copy" {
+					w.dead = true
+				}
+				return nil
+			}
+			_, _ = w.mv(w.source(), w.newWrite(nil).Cond)
+		}},
+		{"recover-rename-not-begun", flat, func(w *world) {
+			w.before = func(op string) error {
+				if op == "copy" {
+					w.dead = true
+					return errDead
+				}
+				return nil
+			}
+			_, _ = w.mv(w.source(), w.newWrite(nil).Cond)
+			w.before = nil
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, tt.put)
+			w := newWorld(t, tt.way)
 			tt.prepare(w)
 			w.answer = nil
 			w.restart()

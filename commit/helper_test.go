@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,7 +26,8 @@ type world struct {
 	t         testing.TB
 	root, dir string
 	folder    *objectstore.Folder
-	put       bool // the store has no Adopt
+	mem       *bucket // in the folder's place, if the way is "flat"
+	way       string
 	area      *staging.Area
 	c         *Committer
 	check     string
@@ -42,10 +42,25 @@ type world struct {
 	before, answer func(op string) error
 }
 
-func newWorld(tb testing.TB, put bool) *world {
+// The ways of a world's store.
+const (
+	adopt = "adopt" // a folder
+	put   = "put"   // a folder that only knows Put
+	flat  = "flat"  // a bucket: names, ETags and metadata as S3 has them, no files
+)
+
+func ways() []string { return []string{adopt, put, flat} }
+
+func newWorld(tb testing.TB, way string) *world {
 	tb.Helper()
 	top := tb.TempDir()
-	w := &world{t: tb, root: filepath.Join(top, "lake"), dir: filepath.Join(top, "staging"), put: put}
+	w := &world{t: tb, root: filepath.Join(top, "lake"), dir: filepath.Join(top, "staging"), way: way}
+	if way == flat {
+		w.root, w.mem = "lake", newBucket()
+		tb.Cleanup(func() { w.close() })
+		w.start()
+		return w
+	}
 	if err := os.MkdirAll(filepath.Join(w.root, "t"), 0o755); err != nil {
 		tb.Fatal(err)
 	}
@@ -68,9 +83,14 @@ func (w *world) start() {
 	w.mu.Lock()
 	w.dead, w.dieAt = false, 0
 	w.mu.Unlock()
-	var store objectstore.Store = &calls{w}
-	if !w.put {
-		store = adopting{&calls{w}}
+	var store objectstore.Store
+	switch w.way {
+	case adopt:
+		store = adopting{&calls{w: w, Store: w.folder}}
+	case put:
+		store = &calls{w: w, Store: w.folder}
+	case flat:
+		store = removing{&calls{w: w, Store: w.mem}}
 	}
 	area, err := staging.Open(w.dir, staging.Options{Store: store, Step: func(op, path string) error {
 		return w.step("disk " + op + " " + strings.TrimPrefix(path, w.dir+"/"))
@@ -160,21 +180,20 @@ func (w *world) count(op string) int {
 	return n
 }
 
-// calls is the folder as a plain Store, step by step.
-type calls struct{ w *world }
-
-func (s *calls) Stat(ctx context.Context, loc objectstore.Location) (o objectstore.Object, err error) {
-	err = s.w.call("stat", loc.Key, func() (err error) { o, err = s.w.folder.Stat(ctx, loc); return err })
-	return o, err
+// calls is a store as a plain Store, step by step.
+type calls struct {
+	w *world
+	objectstore.Store
 }
 
-func (s *calls) List(ctx context.Context, prefix objectstore.Location, opts objectstore.ListOptions) iter.Seq2[objectstore.Entry, error] {
-	return s.w.folder.List(ctx, prefix, opts)
+func (s *calls) Stat(ctx context.Context, loc objectstore.Location) (o objectstore.Object, err error) {
+	err = s.w.call("stat", loc.Key, func() (err error) { o, err = s.Store.Stat(ctx, loc); return err })
+	return o, err
 }
 
 func (s *calls) Read(ctx context.Context, o objectstore.Object, off, n int64) (now objectstore.Object, body io.ReadCloser, err error) {
 	err = s.w.call("read", fmt.Sprintf("%s %d+%d", o.Key, off, n), func() (err error) {
-		now, body, err = s.w.folder.Read(ctx, o, off, n)
+		now, body, err = s.Store.Read(ctx, o, off, n)
 		return err
 	})
 	return now, body, err
@@ -182,18 +201,25 @@ func (s *calls) Read(ctx context.Context, o objectstore.Object, off, n int64) (n
 
 func (s *calls) Put(ctx context.Context, loc objectstore.Location, r io.ReaderAt, size int64, opts objectstore.PutOptions) (o objectstore.Object, err error) {
 	err = s.w.call("put", fmt.Sprintf("%s size=%d %s", loc.Key, size, condition(opts.Cond)), func() (err error) {
-		o, err = s.w.folder.Put(ctx, loc, r, size, opts)
+		o, err = s.Store.Put(ctx, loc, r, size, opts)
 		return err
 	})
 	return o, err
 }
 
-func (s *calls) Copy(context.Context, objectstore.Location, objectstore.Object, objectstore.PutOptions) (objectstore.Object, error) {
-	return objectstore.Object{}, errors.ErrUnsupported
+func (s *calls) Copy(ctx context.Context, dst objectstore.Location, src objectstore.Object, opts objectstore.PutOptions) (o objectstore.Object, err error) {
+	err = s.w.call("copy", src.Key+" "+dst.Key+" "+condition(opts.Cond), func() (err error) {
+		o, err = s.Store.Copy(ctx, dst, src, opts)
+		return err
+	})
+	return o, err
 }
 
-func (s *calls) Delete(ctx context.Context, locs []objectstore.Location) iter.Seq2[objectstore.Location, error] {
-	return s.w.folder.Delete(ctx, locs)
+// removing has what a rename by copy needs.
+type removing struct{ *calls }
+
+func (s removing) DeleteVersion(ctx context.Context, o objectstore.Object) error {
+	return s.w.call("delete", o.Key, func() error { return s.w.mem.DeleteVersion(ctx, o) })
 }
 
 func condition(c objectstore.Cond) string {
@@ -236,6 +262,26 @@ func (w *world) loc(key string) objectstore.Location {
 
 const target = "t/f"
 
+// backing is the store without the steps.
+func (w *world) backing() objectstore.Store {
+	if w.mem != nil {
+		return w.mem
+	}
+	return w.folder
+}
+
+// remove is what others do to a key.
+func (w *world) remove(key string) {
+	w.t.Helper()
+	if w.mem != nil {
+		w.mem.remove(w.loc(key))
+		return
+	}
+	if err := os.Remove(filepath.Join(w.root, key)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // newWrite is for a name that is free, or over base.
 func (w *world) newWrite(base *objectstore.Object) staging.NewWrite {
 	n := staging.NewWrite{
@@ -267,6 +313,9 @@ func (w *world) create(base *objectstore.Object, data string) *staging.File {
 // object is what others put at the target, by rename.
 func (w *world) object(data string) objectstore.Object {
 	w.t.Helper()
+	if w.mem != nil {
+		return w.mem.put(w.loc(target), []byte(data), nil)
+	}
 	path := filepath.Join(w.root, target)
 	if err := os.WriteFile(path+".new", []byte(data), 0o644); err != nil {
 		w.t.Fatal(err)
@@ -283,6 +332,9 @@ func (w *world) object(data string) objectstore.Object {
 
 // lake returns what a reader sees at the target; "absent" if nothing.
 func (w *world) lake() string {
+	if w.mem != nil {
+		return w.mem.at(w.loc(target))
+	}
 	raw, err := os.ReadFile(filepath.Join(w.root, target))
 	if errors.Is(err, os.ErrNotExist) {
 		return "absent"

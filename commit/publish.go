@@ -47,12 +47,9 @@ func isUnclear(ctx context.Context, err error) bool {
 // commitFrozen publishes z, going behind others' versions where it only appends.
 func (c *Committer) commitFrozen(ctx context.Context, f *staging.File, z *staging.Frozen) (objectstore.Object, error) {
 	for {
-		if err := c.Check(ctx, f); err != nil {
-			return objectstore.Object{}, err
-		}
-		obj, by, err := c.attempts(ctx, z)
+		obj, by, err := c.checked(ctx, f, z)
 		if err == nil {
-			z.Published(obj, by == byAdopt)
+			z.Published(bearing(obj, z.Record), by == byAdopt)
 			return obj, nil
 		}
 		if !isConflict(err) || !z.Record.Append || errors.Is(err, errUnsettled) {
@@ -66,6 +63,14 @@ func (c *Committer) commitFrozen(ctx context.Context, f *staging.File, z *stagin
 			return *base, nil
 		}
 	}
+}
+
+// checked publishes z if the format check passes.
+func (c *Committer) checked(ctx context.Context, f *staging.File, z *staging.Frozen) (objectstore.Object, way, error) {
+	if err := c.Check(ctx, f); err != nil {
+		return objectstore.Object{}, byAdopt, err
+	}
+	return c.attempts(ctx, z)
 }
 
 // rebase moves the appended bytes behind the version that is there now. The
@@ -95,7 +100,7 @@ func (c *Committer) rebase(ctx context.Context, z *staging.Frozen) error {
 // attempts asks the store until it took z, refused it, or did not answer for
 // too long.
 func (c *Committer) attempts(ctx context.Context, z *staging.Frozen) (objectstore.Object, way, error) {
-	start, wait := time.Now(), firstPause
+	again := retries{limit: c.retry}
 	for {
 		obj, by, err := c.attempt(ctx, z)
 		if err == nil || !isUnclear(ctx, err) && !isConflict(err) {
@@ -117,14 +122,33 @@ func (c *Committer) attempts(ctx context.Context, z *staging.Frozen) (objectstor
 		if errors.Is(settled, errUnsettled) {
 			err = errors.Join(err, settled)
 		}
-		if ctx.Err() != nil || time.Since(start) >= c.retry {
-			return obj, by, err
+		if more, ended := again.next(ctx); !more {
+			return obj, by, errors.Join(err, ended)
 		}
-		if err := pause(ctx, wait/2+rand.N(wait/2)); err != nil {
-			return obj, by, errors.Join(err, settled)
-		}
-		wait = min(2*wait, longPause)
 	}
+}
+
+// retries paces attempts at what the store did not answer. The time that counts
+// begins with the first failure: a store that retries by itself may have used up
+// as much before it.
+type retries struct {
+	limit time.Duration
+	first time.Time
+	wait  time.Duration
+}
+
+// next pauses before another attempt; false if there is to be none, with ctx's
+// error if it ended.
+func (r *retries) next(ctx context.Context) (more bool, err error) {
+	if r.wait == 0 {
+		r.first, r.wait = time.Now(), firstPause
+	}
+	if time.Since(r.first) >= r.limit {
+		return false, ctx.Err()
+	}
+	err = pause(ctx, r.wait/2+rand.N(r.wait/2))
+	r.wait = min(2*r.wait, longPause)
+	return err == nil, err
 }
 
 // attempt asks the store once.
@@ -161,6 +185,9 @@ func (c *Committer) attempt(ctx context.Context, z *staging.Frozen) (objectstore
 
 // pause waits for d, or for ctx.
 func pause(ctx context.Context, d time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -21,10 +21,11 @@ type Report struct {
 	Redone   []staging.Record // published now
 	Kept     []staging.Record // wait for recover --publish, --abort or --save
 	Lost     []staging.Record // published, by all that can be seen, and replaced or removed since
+	Undone   []staging.Record // renames that had not begun: the object is at its old name
 }
 
-// Recover settles the writes that were being published when an earlier mount
-// ended, and keeps all others: what is staged, torn or failed is never published
+// Recover settles the writes that were being published and the renames that were
+// half done when an earlier mount ended, and keeps all others: what is staged, torn or failed is never published
 // by itself. It may be called again, and ended at any point.
 func (c *Committer) Recover(ctx context.Context) (Report, error) {
 	var report Report
@@ -38,6 +39,15 @@ func (c *Committer) Recover(ctx context.Context) (Report, error) {
 		rec := f.Record()
 		list := c.recoverOne(ctx, f, rec, &report)
 		*list = append(*list, rec)
+	}
+	for _, r := range c.area.Renames() {
+		if !r.Recovered() {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return report, fmt.Errorf("recover: %w", err)
+		}
+		c.recoverRename(ctx, r, &report)
 	}
 	return report, nil
 }
@@ -106,9 +116,13 @@ func (c *Committer) find(id string) (*staging.File, error) {
 	return f, nil
 }
 
-// Publish publishes a kept write, whatever its state: what recover --publish
-// does. Errors are those of Commit, and ErrNoWrite.
+// Publish publishes a kept write, whatever its state, or finishes a kept rename:
+// what recover --publish does. Errors are those of Commit, and ErrNoWrite.
 func (c *Committer) Publish(ctx context.Context, id string) error {
+	if r, ok := c.area.FindRename(id); ok {
+		_, err := c.finishRename(ctx, r)
+		return err
+	}
 	f, err := c.find(id)
 	if err != nil {
 		return err
@@ -123,8 +137,12 @@ func (c *Committer) Publish(ctx context.Context, id string) error {
 	return nil
 }
 
-// Abort drops a kept write and its bytes. ErrBusy while a program has it open.
+// Abort drops a kept write and its bytes, ErrBusy while a program has it open; of
+// a kept rename it drops the note, and what is at either name stays.
 func (c *Committer) Abort(ctx context.Context, id string) error {
+	if r, ok := c.area.FindRename(id); ok {
+		return c.abortRename(ctx, r)
+	}
 	f, err := c.find(id)
 	if err != nil {
 		return err

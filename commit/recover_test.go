@@ -12,7 +12,7 @@ import (
 )
 
 func TestRecoverKeepsWhatWasNotBeingPublished(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t, adopt)
 	for _, s := range []staging.State{staging.Staged, staging.Torn, staging.Failed} {
 		if err := w.create(nil, string(s)).SetState(s, "planted"); err != nil {
 			t.Fatal(err)
@@ -30,7 +30,7 @@ func TestRecoverKeepsWhatWasNotBeingPublished(t *testing.T) {
 }
 
 func TestRecoverLostAndReplaced(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t, adopt)
 	f := w.create(nil, "x")
 	if err := os.Remove(filepath.Join(w.dir, f.ID(), "data")); err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestRecoverLostAndReplaced(t *testing.T) {
 }
 
 func TestRecoverWithTheStoreDownKeeps(t *testing.T) {
-	w := newWorld(t, true)
+	w := newWorld(t, put)
 	f := w.create(nil, "x")
 	z, err := f.Freeze(t.Context())
 	if err != nil {
@@ -63,7 +63,7 @@ func TestRecoverWithTheStoreDownKeeps(t *testing.T) {
 }
 
 func TestPublishAbortSave(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t, adopt)
 	f := w.create(nil, "torn")
 	if err := f.SetState(staging.Torn, "killed"); err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestPublishAbortSave(t *testing.T) {
 }
 
 func TestSaveOfADamagedWrite(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t, adopt)
 	f := w.create(nil, "precious")
 	if err := os.WriteFile(filepath.Join(w.dir, f.ID(), "write.json"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
@@ -123,14 +123,14 @@ func TestSaveOfADamagedWrite(t *testing.T) {
 }
 
 func TestRenameWithoutAnAtomicOneIsCrossDevice(t *testing.T) {
-	w := newWorld(t, true)
+	w := newWorld(t, put)
 	if _, err := w.c.Rename(t.Context(), w.loc("t/g"), w.object("x"), objectstore.Cond{}); !errors.Is(err, objectstore.ErrCrossDevice) {
 		t.Errorf("Rename: %v", err)
 	}
 }
 
 func TestRenameSettlesALostAnswer(t *testing.T) {
-	w := newWorld(t, false)
+	w := newWorld(t, adopt)
 	src := w.object("x")
 	w.answer = func(op string) error {
 		if op == "rename" {
@@ -150,7 +150,7 @@ func TestRenameSettlesALostAnswer(t *testing.T) {
 
 func TestSaveKeepsHoles(t *testing.T) {
 	const size = 256 << 20
-	w := newWorld(t, false)
+	w := newWorld(t, adopt)
 	f := w.create(nil, "head")
 	if err := f.Truncate(t.Context(), size); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
+	"maps"
 	"os"
 	"time"
 
@@ -48,10 +49,29 @@ func (c *Committer) adopted(ctx context.Context, r staging.Record) objectstore.O
 }
 
 // isOurs tells whether obj is the version that r was to make, on the evidence
-// of the write id. A version that r began as bears the same id when this file
-// made it.
+// of the write id. The version that r began as bears the same id where this file
+// made it: only then the ETag decides, for a store may give two versions with the
+// same bytes the same one.
 func isOurs(obj objectstore.Object, r staging.Record) bool {
-	return obj.Meta[objectstore.MetaWriteID] == r.ID && !isBase(obj, r)
+	if obj.Meta[objectstore.MetaWriteID] != r.ID {
+		return false
+	}
+	if r.Base == nil || r.Base.Meta != nil && r.Base.Meta[objectstore.MetaWriteID] != r.ID {
+		return true
+	}
+	return !isBase(obj, r)
+}
+
+// bearing is obj as the base of r's next version: with the id that it bears,
+// also where the store's answer did not tell.
+func bearing(obj objectstore.Object, r staging.Record) objectstore.Object {
+	meta := maps.Clone(obj.Meta)
+	if meta == nil {
+		meta = make(map[string]string, 1)
+	}
+	meta[objectstore.MetaWriteID] = r.ID
+	obj.Meta = meta
+	return obj
 }
 
 func isBase(obj objectstore.Object, r staging.Record) bool {
