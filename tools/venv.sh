@@ -3,7 +3,7 @@
 # pyarrow, polars) of what the mount wrote, the AWS CLI, and servers that stand in
 # for AWS (MiniStack, moto). Where it cannot be made, the tests that need it are
 # skipped and say so.
-set -eu
+set -euf
 
 dir=$1
 python="$dir/bin/python3"

@@ -19,7 +19,7 @@ import (
 )
 
 // callTimeout bounds each call of the helpers; a store that is paused fails the test.
-const callTimeout = 60 * time.Second
+const callTimeout = 2 * time.Minute
 
 // call is the context of one call: that of the test, in its cleanup too.
 func call(tb testing.TB) (context.Context, context.CancelFunc) {

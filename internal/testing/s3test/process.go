@@ -251,7 +251,9 @@ func (p *process) awaitStopped() error {
 	if p.mu.run == nil {
 		return errors.New("the server does not run")
 	}
-	for deadline := time.Now().Add(readyTimeout); time.Now().Before(deadline); {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(readyTimeout); time.Now().Before(deadline); <-tick.C {
 		stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.mu.run.pid))
 		if err != nil {
 			return err
