@@ -257,3 +257,44 @@ func TestAFolderKnowsOfItsChangesByItself(t *testing.T) {
 	l.view.Stale(objectstore.Location{Bucket: l.root, Key: "data/a"})
 	wantAbsent(t, l.view, "db/t/a")
 }
+
+func TestAListingFromBeforeARemovalIsNotJoined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, s := bucketView(t, nil, "d/x|1", "e|1")
+		ls(t, v, "db/t/d")
+		s.early = true
+		s.setOn(slow(time.Second))
+		var g sync.WaitGroup
+		g.Go(func() { wantLs(t, v, "db/t", "d/", "e") })
+		pass(500 * time.Millisecond)
+		v.Removed(s.unset("data/d/x"))
+		wantLs(t, v, "db/t", "e")
+		g.Wait()
+		wantLs(t, v, "db/t", "e")
+	})
+}
+
+func TestALookupThatIsNewerThanAListingIsBelieved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, s := bucketView(t, nil, "a|1")
+		s.early = true
+		s.setOn(func(ctx context.Context, op string, loc objectstore.Location) error {
+			if op == "list" && loc.Key == "data/" {
+				return slow(time.Second)(ctx, op, loc)
+			}
+			return nil
+		})
+		var g sync.WaitGroup
+		g.Go(func() { ls(t, v, "db/t") })
+		pass(500 * time.Millisecond)
+		s.set("data/a", "2")
+		wantObject(t, v, "db/t/a", "2")
+		g.Wait()
+		wantObject(t, v, "db/t/a", "2")
+		for n, err := range v.ReadDir(t.Context(), "db/t") {
+			if err != nil || n.ETag != `"2"` {
+				t.Errorf("listed with %s, %v", n.ETag, err)
+			}
+		}
+	})
+}

@@ -3,6 +3,7 @@ package catalogview
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -377,5 +378,32 @@ func TestCloseEndsListingsAndLookups(t *testing.T) {
 		wantErr(t, "after it", err, ErrClosed)
 		_, err = v.Lookup(t.Context(), "db/t/a")
 		wantErr(t, "after it", err, ErrClosed)
+	})
+}
+
+// A directory may follow the object of its name pages later.
+func TestAnObjectThatWasListedMayBeADirectoryYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		keys := []string{"a|1", "a/x|1"}
+		for i := range 1500 {
+			keys = append(keys, fmt.Sprintf("a-%04d|1", i))
+		}
+		v, s := bucketView(t, nil, keys...)
+		s.setOn(func(ctx context.Context, op string, loc objectstore.Location) error {
+			if op == "list" && loc.Key == "data/" {
+				return slow(time.Second)(ctx, op, loc)
+			}
+			return nil
+		})
+		var g sync.WaitGroup
+		g.Go(func() {
+			if got := ls(t, v, "db/t"); len(got) != 1501 {
+				t.Errorf("%d names", len(got))
+			}
+		})
+		pass(1500 * time.Millisecond)
+		wantRequests(t, "during it", s.requests(func() { wantDirectory(t, v, "db/t/a") }), both())
+		g.Wait()
+		wantDirectory(t, v, "db/t/a")
 	})
 }
