@@ -105,10 +105,10 @@ func TestStatusSaysWhatTheMountMakesOfEachDirectory(t *testing.T) {
 		t.Errorf("status of the root: %+v", root.Mount)
 	}
 	s := status(t, l, "sales/orders").Catalog
-	if s.Kind != "hive" || s.Format != "csv" || s.FormatFrom == "" || s.Location != l.Location("sales/orders") || !s.Readable || !s.Writable || s.Partitions != 2 {
+	if s.Kind != "hive" || s.Format != "csv" || s.FormatFrom == "" || strings.TrimSuffix(s.Location, "/") != l.Location("sales/orders") || !s.Readable || !s.Writable || s.Partitions != 2 {
 		t.Errorf("status of sales.orders: %+v", s)
 	}
-	if s := status(t, l, "sales/orders/dt=2026-01-01").Catalog; s.Location != l.Location("sales/orders/dt=2026-01-01") || s.Partitions != 2 {
+	if s := status(t, l, "sales/orders/dt=2026-01-01").Catalog; strings.TrimSuffix(s.Location, "/") != l.Location("sales/orders/dt=2026-01-01") || s.Partitions != 2 {
 		t.Errorf("status of a partition: %+v", s)
 	}
 	if s := status(t, l, "sales").Catalog; s.Kind != "database" {

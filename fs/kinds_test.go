@@ -20,7 +20,7 @@ type kindCase struct {
 
 // kindCases are the tables db.NAME that a manifest can express. The data of each
 // is in data.bin, where it has a location of its own.
-func kindCases(outsideLake string) map[string]kindCase {
+func kindCases(l *mounttest.Lake, outsideLake string) map[string]kindCase {
 	cases := map[string]kindCase{
 		"delta":       {mounttest.Table{Parameters: map[string]string{"spark.sql.sources.provider": "DELTA"}}, 0, syscall.EROFS, "Delta"},
 		"iceberg":     {mounttest.Table{Parameters: map[string]string{"table_type": "ICEBERG"}}, 0, syscall.EROFS, "GlueCatalog"},
@@ -51,6 +51,13 @@ func kindCases(outsideLake string) map[string]kindCase {
 		"link":        {mounttest.Table{Location: "_data/out"}, syscall.EACCES, syscall.EACCES, ""},
 		"a_file":      {mounttest.Table{Location: "_data/plain"}, syscall.EIO, syscall.EIO, "is a file"},
 	}
+	if l.OnS3() {
+		delete(cases, "link") // no such thing in a bucket
+		cases["s3"] = kindCase{mounttest.Table{Location: "s3://bucket/t"}, syscall.EACCES, syscall.EACCES, "allow-location"}
+		for name, location := range map[string]string{"etc": "file:///etc", "host": "file://other/etc"} {
+			cases[name] = kindCase{mounttest.Table{Location: location}, syscall.EOPNOTSUPP, syscall.EOPNOTSUPP, "in a bucket"}
+		}
+	}
 	for _, format := range []string{"parquet", "orc", "avro", "csv", "text", "json", "sequence", "rc"} {
 		cases[format] = kindCase{mounttest.Table{Format: format}, 0, 0, ""}
 	}
@@ -71,13 +78,14 @@ func kindTables(cases map[string]kindCase) []mounttest.Table {
 
 func TestKindsOfTable(t *testing.T) {
 	t.Parallel()
-	away := t.TempDir()
-	cases := kindCases(away)
-	l := mounttest.New(t, mounttest.Options{Tables: kindTables(cases), Files: map[string]string{"_data/plain": "x"}})
-	if l.OnS3() {
-		delete(cases, "link") // no such thing in a bucket
-	} else if err := os.Symlink(away, filepath.Join(l.Source, "_data/out")); err != nil {
-		t.Fatal(err)
+	l := mounttest.New(t, mounttest.Options{Files: map[string]string{"_data/plain": "x"}})
+	away := elsewhere(t, l)
+	cases := kindCases(l, away.location)
+	l.AddTables(kindTables(cases)...)
+	if _, linked := cases["link"]; linked {
+		if err := os.Symlink(away.location, filepath.Join(l.Source, "_data/out")); err != nil {
+			t.Fatal(err)
+		}
 	}
 	l.Start("--write=delete", "--check-format=off")
 	listing := l.MustSh(`ls -p db`)
@@ -144,16 +152,44 @@ func TestFormatTableIsInsertOnly(t *testing.T) {
 	wantNames(t, l, p, "c.parquet")
 }
 
+// another is a place outside the lake where a table may lie: a folder, or another
+// bucket.
+type another struct {
+	location, uri string
+	put           func(name, content string)
+	get           func(name string) string
+}
+
+func elsewhere(t *testing.T, l *mounttest.Lake) another {
+	t.Helper()
+	if l.OnS3() {
+		server, _ := l.Bucket()
+		bucket := server.Bucket(t)
+		at := "s3://" + bucket + "/away"
+		return another{
+			at, at,
+			func(name, content string) { server.Put(t, bucket, "away/"+name, []byte(content)) },
+			func(name string) string { return string(server.Get(t, bucket, "away/"+name)) },
+		}
+	}
+	dir := t.TempDir()
+	return another{
+		dir, "file://" + dir,
+		func(name, content string) { putOutside(t, filepath.Join(dir, name), content) },
+		func(name string) string { return outside(t, filepath.Join(dir, name)) },
+	}
+}
+
 // Edge case 11 and rule 43: a location is checked at every load.
 func TestEdge11LocationMovedOutsideTheAllowList(t *testing.T) {
 	t.Parallel()
 	l := mounttest.New(t, mounttest.Options{Tables: []mounttest.Table{text("t", map[string]string{"f": "x"})}})
 	l.Start(shortTTL...)
 	wantContent(t, l, "db/t/f", "x")
-	away := t.TempDir()
-	putOutside(t, filepath.Join(away, "f"), "secret")
+	away := elsewhere(t, l)
+	away.put("f", "secret")
 	moved := text("t", nil)
-	moved.Location = away
+	moved.Location = away.location
 	raw, err := moved.JSON()
 	if err != nil {
 		t.Fatal(err)
@@ -164,13 +200,13 @@ func TestEdge11LocationMovedOutsideTheAllowList(t *testing.T) {
 	if s := status(t, l, "db/t").Catalog; !strings.Contains(s.Reason, "--allow-location") {
 		t.Errorf("the reason names no remedy: %q", s.Reason)
 	}
-	l.Remount("--allow-location=" + away)
+	l.Remount("--allow-location=" + away.location)
 	wantContent(t, l, "db/t/f", "secret")
 	write(t, l, "db/t/g", "new")
-	if got := outside(t, filepath.Join(away, "g")); got != "new" {
+	if got := away.get("g"); got != "new" {
 		t.Errorf("written to the allowed directory: %q", got)
 	}
-	if uri, err := xattr(l, "db/t/g", "user.lakefs.uri"); uri != "file://"+away+"/g" || err != nil {
+	if uri, err := xattr(l, "db/t/g", "user.lakefs.uri"); uri != away.uri+"/g" || err != nil {
 		t.Errorf("uri: %q, %v", uri, err)
 	}
 }

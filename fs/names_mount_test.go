@@ -53,6 +53,7 @@ func TestNamesThatExistAreShownAndUsedVerbatim(t *testing.T) {
 		"k=S%C3%A3o", "k=São", "k=a=b", "k=", "k=%2", "k=a%20b", "k=a b", "K=upper", "k=12:30:00", `k=a\b`, "k=a?b#c", "k=h's", "k=new\nline", "plain",
 		"k=\xff\xfe", "k=e\u0301", "k=\u00e9", "k=..", "k=__HIVE_DEFAULT_PARTITION__",
 	}
+	names = slices.DeleteFunc(names, func(n string) bool { return !mounttest.Storable(t, n) })
 	files := make(map[string]string)
 	for _, n := range names {
 		files[n+"/f"] = n
@@ -247,6 +248,7 @@ func TestCase56WhatIsNotSeenIsLeft(t *testing.T) {
 func TestCase59OddNames(t *testing.T) {
 	t.Parallel()
 	names := []string{"a b", "a+b", "100%", "a%20b", "~", "a?", "a#b", `q"u'o`, "é", "🦆", "*", "-n", "a\nb", `back\slash`, "\xff", "trailing ", "a:b", "CON", "$(x)"}
+	names = slices.DeleteFunc(names, func(n string) bool { return !mounttest.Storable(t, n) })
 	files := make(map[string]string)
 	for _, n := range names {
 		files["in "+n] = n

@@ -125,12 +125,17 @@ func othersMayMount() error {
 // countMount adds the test to the file that MOUNTTEST_COUNT names.
 func countMount(tb testing.TB) {
 	tb.Helper()
-	name := os.Getenv("MOUNTTEST_COUNT")
+	appendLine(tb, os.Getenv("MOUNTTEST_COUNT"), filepath.Base(os.Args[0])+" "+tb.Name())
+}
+
+// appendLine adds a line to a file that several processes write; "" is none.
+func appendLine(tb testing.TB, name, line string) {
+	tb.Helper()
 	if name == "" {
 		return
 	}
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	must(tb, err)
-	_, err = fmt.Fprintf(f, "%s %s\n", filepath.Base(os.Args[0]), tb.Name())
+	_, err = f.WriteString(line + "\n")
 	must(tb, errors.Join(err, f.Close()))
 }

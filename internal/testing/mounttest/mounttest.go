@@ -27,7 +27,8 @@
 //
 // Where no mount is possible (no /dev/fuse, a user without fusermount3) tests
 // are skipped with the reason, unless MOUNTTEST_REQUIRED is set: then they
-// fail. MOUNTTEST_COUNT names a file that gets a line for each test that mounted.
+// fail. MOUNTTEST_COUNT names a file that gets a line for each test that mounted,
+// MOUNTTEST_LEFT one for each that FolderOnly left out.
 package mounttest
 
 import (

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/faulty"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/s3test"
@@ -32,8 +33,16 @@ func inBuckets(tb testing.TB) bool {
 func FolderOnly(tb testing.TB, why string) {
 	tb.Helper()
 	if inBuckets(tb) {
+		appendLine(tb, os.Getenv("MOUNTTEST_LEFT"), why+"\t"+tb.Name())
 		tb.Skipf("of the folder alone: %s", why)
 	}
+}
+
+// Storable tells whether lakes can have a file of that name: keys of a bucket are
+// UTF-8.
+func Storable(tb testing.TB, name string) bool {
+	tb.Helper()
+	return !inBuckets(tb) || utf8.ValidString(name)
 }
 
 // open finds or makes the lake's store; a folder lies below dir.
