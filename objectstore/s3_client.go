@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go/logging"
+	"github.com/aws/smithy-go/middleware"
 )
 
 // defaultTimeout is S3Options.Timeout's default.
@@ -225,7 +226,19 @@ func (s *S3) newClient(key clientKey) *s3.Client {
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		o.DisableLogOutputChecksumValidationSkipped = true
+		o.APIOptions = append(o.APIOptions, unsignedEncoding)
 	})
+}
+
+// unsignedEncoding leaves Accept-Encoding to the sender: proxies, and Google's
+// store, change it on the way, which breaks a signature that covers it.
+func unsignedEncoding(stack *middleware.Stack) error {
+	const id = "DisableAcceptEncodingGzip"
+	if _, ok := stack.Finalize.Get(id); !ok {
+		return nil
+	}
+	_, err := stack.Finalize.Remove(id)
+	return err
 }
 
 // wantsPathStyle: below an address or localhost there are no names for buckets.

@@ -108,6 +108,7 @@ func (c *sender) Do(req *http.Request) (*http.Response, error) {
 	if req.Body != nil && req.Body != http.NoBody {
 		req.Body = &sentBody{ReadCloser: req.Body, attempt: a}
 	}
+	req.Header.Set("Accept-Encoding", "identity") // the bytes as they are stored
 	a.start = time.Now()
 	limit := &time.Timer{}
 	if a.firstByte > 0 {

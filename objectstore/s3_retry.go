@@ -297,7 +297,8 @@ func backoff(n int) time.Duration {
 // Rate of retries, over all calls.
 const (
 	budgetSize = 100
-	budgetRate = 20 // a second
+	budgetRate = 20  // a second
+	budgetDebt = 100 // no retry waits for more than this
 )
 
 // budget holds retries back when there are many: a store that is overloaded is
@@ -315,7 +316,7 @@ func (b *budget) take() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	b.tokens = min(b.tokens+now.Sub(b.at).Seconds()*budgetRate, budgetSize) - 1
+	b.tokens = max(min(b.tokens+now.Sub(b.at).Seconds()*budgetRate, budgetSize)-1, -budgetDebt)
 	b.at = now
 	if b.tokens >= 0 {
 		return 0

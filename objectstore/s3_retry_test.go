@@ -267,6 +267,12 @@ func TestBudgetHoldsRetriesBack(t *testing.T) {
 		if got, want := b.take(), 2*time.Second/budgetRate; got != want {
 			t.Errorf("the second retry over the budget waits %s, want %s", got, want)
 		}
+		for range 10 * budgetDebt { // of a store that is down
+			b.take()
+		}
+		if got, want := b.take(), budgetDebt*time.Second/budgetRate; got != want {
+			t.Errorf("after very many retries the next waits %s, want %s", got, want)
+		}
 		if err := pause(t.Context(), time.Hour); err != nil {
 			t.Fatal(err)
 		}
