@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/lakefs-mount/lakefs-mount/internal/settings"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
@@ -78,7 +79,10 @@ func loadAWSConfig(ctx context.Context, v settings.Values, profile string) (aws.
 }
 
 func defaultConfig(ctx context.Context, v settings.Values, profile string) (aws.Config, error) {
-	options := []func(*config.LoadOptions) error{config.WithSharedConfigProfile(profile), config.WithRegion(v.Region)}
+	options := []func(*config.LoadOptions) error{
+		config.WithSharedConfigProfile(profile), config.WithRegion(v.Region),
+		config.WithLogger(logging.Nop{}), // it would write to standard error by itself
+	}
 	if v.NoSignRequest {
 		options = append(options, config.WithCredentialsProvider(aws.AnonymousCredentials{}))
 	}

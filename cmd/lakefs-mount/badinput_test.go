@@ -48,6 +48,7 @@ eval "$SCRIPT"'`
 // and $MOUNT, the program; nobody owns it and may run that.
 func isolated(t *testing.T) (run func(script string) mounttest.Result) {
 	t.Helper()
+	mounttest.FolderOnly(t, "it is given to another user")
 	if os.Geteuid() != 0 {
 		t.Skip("a mount namespace with devices needs root")
 	}
@@ -151,6 +152,7 @@ END
 // TestDaemonInACommandSubstitution ends when the mount is ready: nothing of the
 // daemon holds the descriptors of its caller.
 func TestDaemonInACommandSubstitution(t *testing.T) {
+	mounttest.FolderOnly(t, "a shell without the store's credentials")
 	lake := mounttest.New(t, sales(t))
 	out, stderr, code := shell(t, `said=$(timeout 20 `+lake.Binary()+` mount --daemon --state-dir=`+lake.State+` `+lake.Source+` `+lake.Root+` 2>&1) || exit 1
 		echo "$said"; cat `+lake.Root+`/sales/notes/dt=2026-01-01/a.csv; `+lake.Binary()+` unmount `+lake.Root)

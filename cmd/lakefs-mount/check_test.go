@@ -12,6 +12,7 @@ import (
 
 // TestCheckNamesARemedyThatHelps: the flag only where it is one.
 func TestCheckNamesARemedyThatHelps(t *testing.T) {
+	mounttest.FolderOnly(t, "its locations are paths")
 	outside := filepath.Join(t.TempDir(), "it's outside")
 	if err := os.Mkdir(outside, 0o755); err != nil {
 		t.Fatal(err)
@@ -61,6 +62,7 @@ func TestCheckNamesARemedyThatHelps(t *testing.T) {
 // TestOddEntriesAreBrokenTables in a mount: they are there, fail with EIO below,
 // and say why.
 func TestOddEntriesAreBrokenTables(t *testing.T) {
+	mounttest.FolderOnly(t, "pipes and symbolic links")
 	lake := mounttest.New(t, mounttest.Options{
 		Tables: []mounttest.Table{
 			{Database: "db", Name: "good", Format: "csv", Files: map[string]string{"f": "x"}},

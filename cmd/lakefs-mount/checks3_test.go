@@ -66,9 +66,15 @@ func TestCheckOfABucket(t *testing.T) {
 		not   []string // what is not looked at any more
 	}{
 		{name: "well", want: []want{
-			{checkCredentials, "ok", "EnvConfigCredentials"}, {checkEndpoint, "ok", "answers"}, {checkClock, "ok", "agrees"},
-			{checkList, "ok", "works"}, {checkGet, "ok", "works"}, {checkPut, "ok", "works"},
-			{checkConditions, "ok", "honoured"}, {checkDelete, "ok", "works"}, {"catalog", "ok", "1 tables"},
+			{checkCredentials, "ok", "EnvConfigCredentials"},
+			{checkEndpoint, "ok", "answers"},
+			{checkClock, "ok", "agrees"},
+			{checkList, "ok", "works"},
+			{checkGet, "ok", "works"},
+			{checkPut, "ok", "works"},
+			{checkConditions, "ok", "honoured"},
+			{checkDelete, "ok", "works"},
+			{"catalog", "ok", "1 tables"},
 		}},
 		{
 			name: "read-only", flags: []string{"--read-only"},

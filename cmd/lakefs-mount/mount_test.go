@@ -38,7 +38,7 @@ func TestMountServesAndLeavesNothing(t *testing.T) {
 	if got := lake.MustSh("cat sales/notes/dt=2026-01-01/a.csv"); got != "1,one\n" {
 		t.Errorf("file is %q", got)
 	}
-	lake.MustSh("diff -r sales/notes " + lake.Data("sales/notes"))
+	lake.MustSh("diff -r sales/notes " + lake.Window("sales/notes"))
 	lake.Unmount()
 	if names, err := os.ReadDir(lake.Root); err != nil || len(names) != 0 {
 		t.Errorf("after the unmount the mount point has %v (%v)", names, err)
@@ -46,6 +46,7 @@ func TestMountServesAndLeavesNothing(t *testing.T) {
 }
 
 func TestBadMounts(t *testing.T) {
+	mounttest.FolderOnly(t, "its mistakes are about paths")
 	dir := t.TempDir()
 	file, full, empty := filepath.Join(dir, "file"), filepath.Join(dir, "full"), filepath.Join(dir, "empty")
 	for _, d := range []string{full, empty, filepath.Join(full, "x")} {
@@ -175,6 +176,7 @@ func TestDaemonReturnsWhenMounted62(t *testing.T) {
 }
 
 func TestMountStyleMountsInTheBackground(t *testing.T) {
+	mounttest.FolderOnly(t, "a shell without the store's credentials")
 	lake := mounttest.New(t, sales(t))
 	helper := filepath.Join(t.TempDir(), "mount.lakefs-mount")
 	if err := os.Symlink(lake.Binary(), helper); err != nil {
@@ -239,7 +241,7 @@ func torn(t *testing.T, lake *mounttest.Lake) {
 	t.Helper()
 	lake.Sh(`bash -c 'exec 3>sales/notes/dt=2026-01-01/torn.csv; echo 9,nine >&3; kill -9 $$'`)
 	lake.Eventually("a torn file is staged", 10*time.Second, func() bool {
-		if _, err := os.Stat(lake.Data("sales/notes/dt=2026-01-01/torn.csv")); err == nil {
+		if _, err := lake.StoredInfo("sales/notes/dt=2026-01-01/torn.csv"); err == nil {
 			t.Fatal("the file of a killed writer was published")
 		}
 		return strings.Contains(lake.Run("recover", lake.Root).Out, "torn.csv")
@@ -289,8 +291,8 @@ func TestRecoverAfterTheMount(t *testing.T) {
 	if r := lake.Run(args("--publish=all")...); r.Code != 0 {
 		t.Errorf("publish: %s", r.Err)
 	}
-	if raw, err := os.ReadFile(lake.Data("sales/notes/dt=2026-01-01/torn.csv")); err != nil || string(raw) != "9,nine\n" {
-		t.Errorf("published file is %q (%v)", raw, err)
+	if got, err := lake.Stored("sales/notes/dt=2026-01-01/torn.csv"); err != nil || got != "9,nine\n" {
+		t.Errorf("published file is %q (%v)", got, err)
 	}
 }
 
@@ -424,6 +426,7 @@ func TestDemoMountsAndUnmounts(t *testing.T) {
 }
 
 func TestCheckOfAGoodFolder(t *testing.T) {
+	mounttest.FolderOnly(t, "TestCheckOfABucket is the other")
 	lake := mounttest.New(t, sales(t))
 	r := lake.Run("check", "--state-dir="+lake.State, lake.Source)
 	if r.Code != 0 || strings.Contains(r.Out, "FAIL") || !strings.Contains(r.Out, "1 tables can be read") {
@@ -432,6 +435,7 @@ func TestCheckOfAGoodFolder(t *testing.T) {
 }
 
 func TestMountOutlivesTheReaderOfItsLog(t *testing.T) {
+	mounttest.FolderOnly(t, "a shell without the store's credentials")
 	lake := mounttest.New(t, sales(t))
 	t.Cleanup(func() { mounttest.Detach(lake.Root) })
 	// head ends after the ready line, so that the next one finds no reader.
