@@ -142,7 +142,7 @@ func TestCopyOfChangedSource(t *testing.T) {
 	t.Parallel()
 	eachSize(t, func(t *testing.T, r *copyRig) {
 		t.Helper()
-		change := func(x *faulty.Exchange, next faulty.Next) (*http.Response, error) {
+		change := func(_ *faulty.Exchange, next faulty.Next) (*http.Response, error) {
 			if _, err := r.server.Client().PutObject(context.Background(), putInput(r.at("src"), "changed")); err != nil {
 				return nil, err
 			}

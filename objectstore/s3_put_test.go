@@ -174,7 +174,7 @@ func TestPutProgress(t *testing.T) {
 			if _, err := io.ReadFull(req.Body, make([]byte, size/10)); err != nil {
 				return err
 			}
-			time.Sleep(timeout * 9 / 10)
+			<-time.After(timeout * 9 / 10)
 		}
 		return nil
 	}
@@ -195,14 +195,14 @@ func TestPutProgress(t *testing.T) {
 				return nil, err
 			}
 			return hang(req)
-		}, ErrUnavailable, 20 * timeout},
+		}, ErrUnavailable, 6 * timeout},
 		{"no answer", func(_ int, req *http.Request) (*http.Response, error) {
 			if err := slow(req, 10); err != nil {
 				return nil, err
 			}
 			return hang(req)
-		}, ErrUnavailable, 30 * timeout},
-		{"nothing taken", func(_ int, req *http.Request) (*http.Response, error) { return hang(req) }, ErrUnavailable, 3 * timeout},
+		}, ErrUnavailable, 10 * timeout},
+		{"nothing taken", func(_ int, req *http.Request) (*http.Response, error) { return hang(req) }, ErrUnavailable, timeout},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -214,6 +214,9 @@ func TestPutProgress(t *testing.T) {
 				wantIs(t, "Put", err, test.want)
 				if took := time.Since(start); took > test.most { // of the bubble's time
 					t.Errorf("it took %v, want at most %v", took, test.most)
+				}
+				if len(f.requests) != 1 {
+					t.Errorf("%d requests, want 1", len(f.requests))
 				}
 			})
 		})
@@ -433,7 +436,7 @@ func TestPutRefusals(t *testing.T) {
 			f := newFaked(t, S3Options{}, func(int, *http.Request) (*http.Response, error) { return replyError(test.status, test.code) })
 			_, err := putText(t.Context(), f.S3, testLoc, "x", PutOptions{Cond: test.cond})
 			wantIs(t, "Put", err, test.want)
-			if test.want == ErrExist && errors.Is(err, ErrChanged) {
+			if errors.Is(test.want, ErrExist) && errors.Is(err, ErrChanged) {
 				t.Errorf("%v is ErrChanged as well", err)
 			}
 			if len(f.requests) != 1 {

@@ -183,6 +183,9 @@ func (r *retrier) next(ctx context.Context, acc access, a *attempt, e *storeErro
 	if r.deadline.IsZero() {
 		r.deadline = time.Now().Add(r.s.o.Timeout)
 	}
+	if r.c.moves && errors.Is(a.cause(), errDeadline) {
+		return 0, false // it stood still for as long as a call may take
+	}
 	if r.cured(ctx, acc, a, e) {
 		return 0, time.Now().Before(r.deadline)
 	}
