@@ -136,7 +136,7 @@ func (f *FS) makeDirectory(ctx context.Context, path string, mode uint32) (catal
 	if dirs, ok := f.Store.(objectstore.Directories); ok {
 		err = f.makeWithParents(work, dirs, t)
 	} else {
-		err = f.makeLocal(path)
+		err = f.makeLocal(path, t.Directory())
 	}
 	if err != nil {
 		return none, err

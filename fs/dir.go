@@ -166,7 +166,7 @@ func (f *FS) dirAttributes(a *fuse.Attr, ino uint64, n catalogview.Node) {
 	f.fill(a, ino, 0, n.ModTime)
 	a.Mode = syscall.S_IFDIR
 	f.overlay(a, n.Location(), "", f.DirMode)
-	if set, ok := f.Attr.Get(timeKey(n.Location()), stamp(n)); ok && set.MTime != nil {
+	if set, ok := f.Attr.Get(timeKey(n.Location()), f.stamp(n)); ok && set.MTime != nil {
 		a.SetTimes(set.MTime, set.MTime, set.MTime)
 	}
 }
@@ -221,7 +221,7 @@ func (d *dirNode) Setattr(_ context.Context, _ gofs.FileHandle, in *fuse.SetAttr
 // in it comes or goes, as on any disk.
 func (f *FS) keepDirectory(n catalogview.Node, in *fuse.SetAttrIn) {
 	if t, ok := in.GetMTime(); ok {
-		f.Attr.Set(timeKey(n.Location()), stamp(n), attr.Attributes{MTime: &t})
+		f.Attr.Set(timeKey(n.Location()), f.stamp(n), attr.Attributes{MTime: &t})
 	}
 	lasting := *in
 	lasting.Valid &^= fuse.FATTR_MTIME | fuse.FATTR_MTIME_NOW
@@ -232,7 +232,12 @@ func (f *FS) keepDirectory(n catalogview.Node, in *fuse.SetAttrIn) {
 // stamp of what the directory was when it was set.
 func timeKey(dir objectstore.Location) string { return attrKey(dir) + "\x00time" }
 
-func stamp(dir catalogview.Node) string { return strconv.FormatInt(dir.ModTime.UnixNano(), 36) }
+func (f *FS) stamp(dir catalogview.Node) string {
+	if f.flat {
+		return "" // it has no time of its own: see changedIn
+	}
+	return strconv.FormatInt(dir.ModTime.UnixNano(), 36)
+}
 
 // keepAttributes remembers what in sets, over what is remembered already.
 func (f *FS) keepAttributes(loc objectstore.Location, etag string, in *fuse.SetAttrIn) {

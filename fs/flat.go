@@ -44,6 +44,7 @@ func (f *FS) published(path string, o objectstore.Object) {
 	}
 	f.View.Wrote(o)
 	f.verified.note(o)
+	f.changedIn(o.Location)
 	dir, _ := parent(path)
 	f.warnLocal(path, f.local.filled(dir))
 }
@@ -56,7 +57,15 @@ func (f *FS) vanished(path string, loc objectstore.Location) {
 	}
 	f.View.Removed(loc)
 	f.verified.drop(loc)
+	f.changedIn(loc)
 	f.keepLocal(path)
+}
+
+// changedIn ends the time that a program gave the directory of loc: a name in it
+// came or went.
+func (f *FS) changedIn(loc objectstore.Location) {
+	dir, _ := parent(strings.TrimSuffix(loc.Key, "/"))
+	f.Attr.Delete(timeKey(objectstore.Location{Bucket: loc.Bucket, Key: dir + "/"}))
 }
 
 // keepLocal keeps the directory of path, if it lies below a table's own.
@@ -82,9 +91,10 @@ func (f *FS) warnLocal(path string, err error) {
 	}
 }
 
-// makeLocal makes a directory that lives in the mount alone.
-func (f *FS) makeLocal(path string) error {
+// makeLocal makes the directory path, at loc, which lives in the mount alone.
+func (f *FS) makeLocal(path string, loc objectstore.Location) error {
 	err := f.local.make(path)
+	f.changedIn(loc)
 	if errors.Is(err, errTooManyDirectories) {
 		return err
 	}
@@ -115,6 +125,7 @@ func (f *FS) removeFlat(ctx context.Context, path string, n catalogview.Node) er
 		f.View.Removed(o.Location)
 	}
 	f.View.Removed(n.Location())
+	f.changedIn(n.Location())
 	f.warnLocal(path, f.local.remove(path))
 	f.keepLocal(path)
 	return nil

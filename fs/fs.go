@@ -89,6 +89,9 @@ type Config struct {
 	// LocalDirectories is the file that keeps the directories which live in the
 	// mount alone, where the store has none; "": they end with the mount.
 	LocalDirectories string
+	// RenameLimit is how many objects a directory that is renamed may have, where
+	// the store has no directories; 0: 1,000.
+	RenameLimit int
 	// StoreStatus tells what status.json shows of the store; nil: nothing.
 	StoreStatus func() any
 }

@@ -167,6 +167,47 @@ func (l *localDirectories) unmake(d *localDirectory, path string) error {
 	return l.note('-', path)
 }
 
+// move gives path, and what is in it, another name. filled tells that the store
+// has the directory there.
+func (l *localDirectories) move(from, to string, filled bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	problems := []error{l.moveOne(from, to)}
+	if filled {
+		if d := l.dirs[to]; d != nil {
+			problems = append(problems, l.unmake(d, to))
+			d.emptied = false
+			l.prune(to)
+		}
+	}
+	if dir, _ := parent(from); from != "" {
+		l.prune(dir)
+	}
+	return errors.Join(problems...)
+}
+
+// moveOne is move without the directories above.
+func (l *localDirectories) moveOne(from, to string) error {
+	d := l.dirs[from]
+	if d == nil {
+		return nil
+	}
+	var problems []error
+	if d.made || d.emptied {
+		was := l.at(to)
+		was.emptied = was.emptied || d.emptied
+		if d.made && !was.made {
+			was.made = true
+			l.made++
+			problems = append(problems, l.note('+', to))
+		}
+	}
+	for _, base := range slices.Collect(maps.Keys(d.children)) {
+		problems = append(problems, l.moveOne(child(from, base), child(to, base)))
+	}
+	return errors.Join(append(problems, l.drop(from))...)
+}
+
 // filled notes that something was published in dir: the store has it now, and
 // all above it.
 func (l *localDirectories) filled(dir string) error {

@@ -60,6 +60,29 @@ func TestLocalDirectoriesStayWhileSomethingSpeaksForThem(t *testing.T) {
 	}
 }
 
+func TestLocalDirectoriesMove(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "directories")
+	l := newLocal(t, file)
+	for _, p := range []string{"s/o/a", "s/o/a/b", "s/o/a/c"} {
+		if err := l.make(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.move("s/o/a", "s/o/x/y", false); err != nil {
+		t.Fatal(err)
+	}
+	wantLocal(t, l, "", "s", "s/o", "s/o/x", "s/o/x/y", "s/o/x/y/b", "s/o/x/y/c")
+	if err := l.move("s/o/x/y/b", "s/o/b", true); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"", "s", "s/o", "s/o/x", "s/o/x/y", "s/o/x/y/c"}
+	wantLocal(t, l, want...)
+	wantLocal(t, newLocal(t, file), want...)
+	if l.made != 2 {
+		t.Errorf("made = %d, want 2", l.made)
+	}
+}
+
 func TestLocalDirectoriesSurviveARemount(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "directories")
 	l := newLocal(t, file)

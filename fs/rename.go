@@ -260,14 +260,19 @@ func (m *move) renamed(s *stagedNode, loc objectstore.Location) []*stagedNode {
 	return kept
 }
 
-// directory renames a directory below the partitions in one step of the store.
+// directory renames a directory below the partitions: in one step of the store
+// where it has directories, else object by object.
 func (m *move) directory(ctx context.Context, n catalogview.Node) error {
-	dirs, ok := m.fs.Store.(objectstore.Directories)
-	if !ok || partition(n.Table, n.Level, m.from) {
+	if partition(n.Table, n.Level, m.from) {
 		return errPartitionMove
 	}
-	if err := m.fs.mayChange(objectstore.Object{Location: n.Location()}, WriteOverwrite); err != nil {
+	if _, err := m.fs.View.Resolve(ctx, m.from); err != nil {
 		return err
+	}
+	if !m.fs.local.has(m.from) {
+		if err := m.fs.mayChange(objectstore.Object{Location: n.Location()}, WriteOverwrite); err != nil {
+			return err
+		}
 	}
 	switch _, err := m.fs.View.Marker(ctx, n); {
 	case err == nil:
@@ -275,14 +280,11 @@ func (m *move) directory(ctx context.Context, n catalogview.Node) error {
 	case !errors.Is(err, objectstore.ErrNotExist):
 		return err
 	}
-	if _, err := m.fs.View.Resolve(ctx, m.from); err != nil {
-		return err
-	}
 	to, err := m.directoryTarget(ctx)
 	if err != nil {
 		return err
 	}
-	if err := dirs.RenameDirectory(ctx, to, n.Location()); err != nil {
+	if err := m.moveDirectory(ctx, n, to); err != nil {
 		return err
 	}
 	if err := m.fs.Attr.MoveAll(attrKey(n.Location()), attrKey(to)); err != nil {
@@ -296,13 +298,21 @@ func (m *move) directory(ctx context.Context, n catalogview.Node) error {
 	return nil
 }
 
+func (m *move) moveDirectory(ctx context.Context, n catalogview.Node, to objectstore.Location) error {
+	if dirs, ok := m.fs.Store.(objectstore.Directories); ok {
+		return dirs.RenameDirectory(ctx, to, n.Location())
+	}
+	return m.tree(ctx, n, to)
+}
+
 // directoryTarget is where the directory goes: a new name, or an empty directory.
 func (m *move) directoryTarget(ctx context.Context) (objectstore.Location, error) {
 	var none objectstore.Location
 	n, err := m.fs.lookup(ctx, m.to)
 	switch {
 	case errors.Is(err, objectstore.ErrNotExist):
-		t, refused := m.fs.View.ResolveDirectory(ctx, m.to)
+		dir, _ := parent(m.to)
+		t, refused := m.fs.View.ResolveDirectory(ctx, m.to, m.fs.local.children(dir)...)
 		if refused != nil {
 			return none, refused
 		}
