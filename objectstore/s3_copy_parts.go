@@ -35,6 +35,9 @@ func (d *duplicate) parts(ctx context.Context) (Object, error) {
 		return Object{}, err
 	}
 	parts, err := d.copyParts(ctx, id)
+	if err == nil && !d.s.isAWS() {
+		_, err = d.look(ctx) // the store may have ignored the condition on each part
+	}
 	if err == nil {
 		var o Object
 		if o, err = d.complete(ctx, id, parts); err == nil {

@@ -170,6 +170,32 @@ func TestCopyOfChangedSource(t *testing.T) {
 	})
 }
 
+// TestCopyOfChangedSourceIgnored: parts of two versions are never one object.
+func TestCopyOfChangedSourceIgnored(t *testing.T) {
+	t.Parallel()
+	bothServers(t, func(t *testing.T, server *s3test.Server) {
+		t.Helper()
+		r := newCopyRig(t, server, 12*mib)
+		r.proxy.Add(faulty.Rule{Fault: faulty.StripConditions{}})
+		r.proxy.Add(faulty.Rule{Op: "UploadPartCopy", Skip: 1, Times: 1, Fault: faulty.Func(func(_ *faulty.Exchange, next faulty.Next) (*http.Response, error) {
+			in := putInput(r.at("src"), "")
+			in.Body = bytes.NewReader(make([]byte, len(r.data)))
+			if _, err := server.Client().PutObject(context.Background(), in); err != nil {
+				return nil, err
+			}
+			return next()
+		})})
+		_, err := r.Copy(t.Context(), r.at("dst"), r.src, PutOptions{})
+		wantIs(t, "Copy", err, ErrChanged)
+		if r.server.Exists(t, r.bucket, "dst") {
+			t.Error("a mix was made")
+		}
+		if left := r.server.Uploads(t, r.bucket); len(left) != 0 {
+			t.Errorf("uploads left: %q", left)
+		}
+	})
+}
+
 // TestCopyAnswersError: a 200 may have an error for a body.
 func TestCopyAnswersError(t *testing.T) {
 	t.Parallel()

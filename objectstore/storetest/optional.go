@@ -285,3 +285,21 @@ func testDeleteDirectory(f fixture) {
 	f.missing(t, "a/")
 	f.stat(t, "full/f")
 }
+
+func testDeleteVersion(f fixture) {
+	t := f.t
+	d, ok := f.Store.(objectstore.VersionDeleter)
+	if !ok {
+		t.Skip("the store is no VersionDeleter")
+	}
+	old := f.put(t, "a/f", []byte("1"))
+	now := f.put(t, "a/f", []byte("22"))
+	wantErr(t, "DeleteVersion of an old one", d.DeleteVersion(t.Context(), old), objectstore.ErrChanged)
+	f.want(t, "a/f", []byte("22"))
+	for range 2 { // nothing there is a success
+		if err := d.DeleteVersion(t.Context(), now); err != nil {
+			t.Error(err)
+		}
+		f.missing(t, "a/f")
+	}
+}

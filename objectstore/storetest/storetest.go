@@ -63,6 +63,7 @@ func Run(t *testing.T, open Opener) {
 		{"MakeDirectory", testMakeDirectory},
 		{"RenameDirectory", testRenameDirectory},
 		{"DeleteDirectory", testDeleteDirectory},
+		{"DeleteVersion", testDeleteVersion},
 	})
 }
 
