@@ -19,38 +19,37 @@ const smallBegin = 64 << 10
 // there, and waits for an answer that is on its way. When ctx is done it returns
 // ctx's error at once, and the fetch goes on. It is no read: read-ahead does not
 // know of it.
-func (h *Handle) Begin(ctx context.Context) error {
-	err := h.begin()
-	if err == nil {
+func (h *Handle) Begin(ctx context.Context) (asked bool, err error) {
+	if err = h.begin(); err == nil {
 		defer h.end()
-		err = h.beginFetch(ctx)
+		asked, err = h.beginFetch(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("begin %q: %w", h.file.version.Key, err)
+		return asked, fmt.Errorf("begin %q: %w", h.file.version.Key, err)
 	}
-	return nil
+	return asked, nil
 }
 
-func (h *Handle) beginFetch(ctx context.Context) error {
+func (h *Handle) beginFetch(ctx context.Context) (asked bool, err error) {
 	if h.file.version.Size == 0 {
-		return h.beginUncached(ctx)
+		return true, h.beginUncached(ctx)
 	}
 	for again := false; ; again = true {
 		t, own, err := h.cache.first(ctx, h)
 		if errors.Is(err, errNoMemory) {
-			return h.beginUncached(ctx)
+			return true, h.beginUncached(ctx)
 		}
 		if err != nil || t == nil {
-			return err
+			return false, err
 		}
 		select {
 		case <-t.opened:
 		case <-ctx.Done():
-			return ctx.Err()
+			return true, ctx.Err()
 		}
 		// What another asked for may have failed for a reason of its own.
 		if t.err == nil || own || again || errors.Is(h.cache.why(t.err), ErrClosed) {
-			return h.cache.why(t.err)
+			return true, h.cache.why(t.err)
 		}
 	}
 }

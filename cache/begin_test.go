@@ -15,7 +15,10 @@ import (
 // beginning starts a Begin and returns where its outcome will be.
 func beginning(ctx context.Context, h *cache.Handle) <-chan error {
 	done := make(chan error, 1)
-	go func() { done <- h.Begin(ctx) }()
+	go func() {
+		_, err := h.Begin(ctx)
+		done <- err
+	}()
 	return done
 }
 
@@ -34,7 +37,7 @@ func TestBeginAsksOnceForTheFirstBytes(t *testing.T) {
 			defer cch.Close()
 			s := newSource("f", c.size)
 			h := open(t, cch, s)
-			if err := h.Begin(t.Context()); err != nil {
+			if _, err := h.Begin(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			checkRead(t, h, s, 0, int(c.want.n))
@@ -44,7 +47,7 @@ func TestBeginAsksOnceForTheFirstBytes(t *testing.T) {
 			if c.size == 0 {
 				return
 			}
-			if err := open(t, cch, s).Begin(t.Context()); err != nil || len(s.fetches()) != 1 {
+			if asked, err := open(t, cch, s).Begin(t.Context()); err != nil || asked || len(s.fetches()) != 1 {
 				t.Errorf("Begin of what is there: %v, %d fetches in all, want 1", err, len(s.fetches()))
 			}
 		})
@@ -57,7 +60,7 @@ func TestBeginDoesNotWaitForTheBody(t *testing.T) {
 		s := newSource("f", 64*kib)
 		gate := s.gated()
 		h := open(t, c, s)
-		if err := h.Begin(t.Context()); err != nil {
+		if _, err := h.Begin(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		close(gate)
@@ -79,7 +82,7 @@ func TestBeginTellsTheStoresError(t *testing.T) {
 			return &body{rest: want}, nil
 		}
 		h := open(t, c, s)
-		if err := h.Begin(t.Context()); !errors.Is(err, errStore) {
+		if _, err := h.Begin(t.Context()); !errors.Is(err, errStore) {
 			t.Errorf("%d blocks: got %v, want %v", blocks, err, errStore)
 		}
 		checkRead(t, h, s, 0, 100*kib)
@@ -177,7 +180,7 @@ func TestBeginWithoutMemoryAsksForALittle(t *testing.T) {
 		s.answer = func(_ context.Context, _ int, want []byte) (io.ReadCloser, error) {
 			return closing{&body{rest: want}, &closed}, nil
 		}
-		if err := open(t, c, s).Begin(t.Context()); err != nil {
+		if _, err := open(t, c, s).Begin(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := s.fetches(), []fetched{want}; !slices.Equal(got, want) || !closed {
@@ -198,7 +201,7 @@ func TestBeginIsNoRead(t *testing.T) {
 		c, _ := newCache(t, 64)
 		s := newSource("f", 40*64*kib)
 		h := open(t, c, s)
-		if err := h.Begin(t.Context()); err != nil {
+		if _, err := h.Begin(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for _, off := range []int{0, 64 * kib, 128 * kib} {
@@ -221,7 +224,7 @@ func TestBeginAfterClose(t *testing.T) {
 		s := newSource("f", 10)
 		h, g := c.Open(s.version, s.fetch), open(t, c, s)
 		h.Close()
-		if err := h.Begin(t.Context()); !errors.Is(err, cache.ErrClosed) {
+		if _, err := h.Begin(t.Context()); !errors.Is(err, cache.ErrClosed) {
 			t.Errorf("closed handle: got %v, want ErrClosed", err)
 		}
 		s.heads()
@@ -231,7 +234,7 @@ func TestBeginAfterClose(t *testing.T) {
 		if err := <-waiting; !errors.Is(err, cache.ErrClosed) {
 			t.Errorf("a cache that closes: got %v, want ErrClosed", err)
 		}
-		if err := g.Begin(t.Context()); !errors.Is(err, cache.ErrClosed) {
+		if _, err := g.Begin(t.Context()); !errors.Is(err, cache.ErrClosed) {
 			t.Errorf("closed cache: got %v, want ErrClosed", err)
 		}
 	})

@@ -3,6 +3,7 @@ package fs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/lakefs-mount/lakefs-mount/cache"
@@ -53,9 +54,18 @@ func (f *FS) openVersion(ctx context.Context, o objectstore.Object) (opened, err
 	return opened{}, err
 }
 
-// verify asks the store whether o is what is there, by its first bytes.
-func (f *FS) verify(ctx context.Context, _ objectstore.Object, h *cache.Handle) error {
-	return h.Begin(ctx)
+// verify asks the store whether o is what is there: by its first bytes, or where
+// those are cached by its head alone.
+func (f *FS) verify(ctx context.Context, o objectstore.Object, h *cache.Handle) error {
+	asked, err := h.Begin(ctx)
+	if err != nil || asked {
+		return err
+	}
+	now, err := f.Store.Stat(ctx, o.Location)
+	if err == nil && (now.ETag != o.ETag || now.Size != o.Size) {
+		err = fmt.Errorf("open %q: %w", o.Key, objectstore.ErrChanged)
+	}
+	return err
 }
 
 // supersedes tells errors that say another version is there, or none.
