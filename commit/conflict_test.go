@@ -16,7 +16,13 @@ import (
 // TestOvertakenBeforeItsAnswer: ours took effect, its answer was lost, and another
 // replaced it before we looked. An append must not be sent a second time.
 func TestOvertakenBeforeItsAnswer(t *testing.T) {
-	w := newWorld(t, adopt)
+	for _, way := range []string{adopt, flat} {
+		t.Run(way, func(t *testing.T) { overtakenBeforeItsAnswer(t, newWorld(t, way)) })
+	}
+}
+
+func overtakenBeforeItsAnswer(t *testing.T, w *world) {
+	t.Helper()
 	base := w.object("one\n")
 	f, err := w.area.Create(t.Context(), w.newWrite(&base))
 	if err == nil {
@@ -26,8 +32,12 @@ func TestOvertakenBeforeItsAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.answer = func(op string) error {
-		if op == "adopt" {
+		switch op {
+		case "adopt":
 			w.object("one\nmine\ntheirs\n")
+			return objectstore.ErrUnavailable
+		case "put":
+			appendBehind(w.mem, w.loc(target), "theirs\n")
 			return objectstore.ErrUnavailable
 		}
 		return nil

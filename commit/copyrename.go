@@ -116,8 +116,7 @@ func (m *copyRename) copy(ctx context.Context) (objectstore.Object, error) {
 			return found, nil
 		case errors.Is(settled, errUnsettled):
 			err = errors.Join(err, settled)
-		}
-		if isConflict(err) {
+		case isConflict(err):
 			return obj, err
 		}
 		if more, ended := again.next(ctx); !more {

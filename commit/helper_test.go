@@ -26,7 +26,8 @@ type world struct {
 	t         testing.TB
 	root, dir string
 	folder    *objectstore.Folder
-	mem       *bucket // in the folder's place, if the way is "flat"
+	mem       *bucket           // in the folder's place, if the way is "flat"
+	real      objectstore.Store // neither: a server
 	way       string
 	area      *staging.Area
 	c         *Committer
@@ -264,7 +265,10 @@ const target = "t/f"
 
 // backing is the store without the steps.
 func (w *world) backing() objectstore.Store {
-	if w.mem != nil {
+	switch {
+	case w.real != nil:
+		return w.real
+	case w.mem != nil:
 		return w.mem
 	}
 	return w.folder

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
@@ -76,6 +77,7 @@ func (c *Committer) checked(ctx context.Context, f *staging.File, z *staging.Fro
 // rebase moves the appended bytes behind the version that is there now. The
 // pause lets one of many appenders be done while the others wait; ctx bounds it.
 func (c *Committer) rebase(ctx context.Context, z *staging.Frozen) error {
+	again := retries{limit: c.retry}
 	for {
 		if err := pause(ctx, rand.N(rebasePause)); err != nil {
 			return err
@@ -91,8 +93,13 @@ func (c *Committer) rebase(ctx context.Context, z *staging.Frozen) error {
 			return nil // who had the name is gone again: it is free
 		case errors.Is(err, objectstore.ErrNotExist):
 			return fmt.Errorf("the file was removed meanwhile: %w", objectstore.ErrChanged)
-		case !errors.Is(err, objectstore.ErrChanged):
+		case errors.Is(err, objectstore.ErrChanged):
+			continue // once more by another
+		case !isUnclear(ctx, err):
 			return err
+		}
+		if more, ended := again.next(ctx); !more {
+			return errors.Join(err, ended)
 		}
 	}
 }
@@ -112,9 +119,7 @@ func (c *Committer) attempts(ctx context.Context, z *staging.Frozen) (objectstor
 			c.log.LogAttrs(ctx, slog.LevelInfo, "published, though the store's answer was lost",
 				slog.String("path", z.Record.Path), slog.Any("answer", err))
 			return found, by, nil
-		case isConflict(err) && errors.Is(settled, errUnsettled):
-			return obj, by, errors.Join(err, settled)
-		case isConflict(err):
+		case isConflict(err) && !errors.Is(settled, errUnsettled):
 			return obj, by, err
 		case isConflict(settled):
 			return obj, by, settled
@@ -205,6 +210,9 @@ func metaOf(r staging.Record) map[string]string {
 		objectstore.MetaMode:    strconv.FormatUint(uint64(r.Mode&0o7777), 8),
 		objectstore.MetaUID:     strconv.FormatUint(uint64(r.UID), 10),
 		objectstore.MetaGID:     strconv.FormatUint(uint64(r.GID), 10),
+	}
+	if behind := lineage(r.Base); r.Append && len(behind) > 0 {
+		meta[metaBehind] = strings.Join(behind, ",")
 	}
 	if r.MTimeSet {
 		meta[objectstore.MetaMTime] = formatTime(r.MTime)

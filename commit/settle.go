@@ -45,6 +45,10 @@ func (c *Committer) adopted(ctx context.Context, r staging.Record) objectstore.O
 	if err == nil && isOurs(obj, r) {
 		return obj
 	}
+	return overtakenObject(r)
+}
+
+func overtakenObject(r staging.Record) objectstore.Object {
 	return objectstore.Object{Location: r.Target, Size: r.Size, ETag: overtaken, Match: overtaken}
 }
 
@@ -95,6 +99,8 @@ func (c *Committer) settlePut(ctx context.Context, r staging.Record, data io.Rea
 		return obj, nil
 	case isBase(obj, r):
 		return obj, errNotDone
+	case isBehindOurs(obj, r):
+		return overtakenObject(r), nil
 	}
 	if _, told := obj.Meta[objectstore.MetaWriteID]; !told && obj.Size == r.Size {
 		// Nobody's id: a store that keeps none, or a file of others. That its
