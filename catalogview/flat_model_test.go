@@ -196,7 +196,7 @@ func (m *model) checkAll(log []string) {
 
 // Where the mount alone changes the store, the view is exact at every moment.
 func TestModelOwnChangesShowAtOnce(t *testing.T) {
-	for seed := range uint64(150) {
+	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
 			m := newModel(t, seed, func(o *Options) {
 				if seed%3 == 0 {
@@ -229,7 +229,7 @@ func TestModelOwnChangesShowAtOnce(t *testing.T) {
 
 // What others change is seen within the TTL, and never undoes an own change.
 func TestModelForeignChangesShowAfterTheTTL(t *testing.T) {
-	for seed := range uint64(150) {
+	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
 			m := newModel(t, seed, nil)
 			m.s.early = true
@@ -304,7 +304,7 @@ func (h *history) check(t *testing.T, path, got string) {
 
 // What is kept gives the answers that the store gives, whatever is in it.
 func TestCachedAnswersAreTheStores(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(12) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 3))
 			var keys []string

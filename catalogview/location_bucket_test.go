@@ -84,9 +84,9 @@ func TestCase43LocationsInABucket(t *testing.T) {
 			if want := "s3://" + c.at.Bucket + "/" + c.at.Key; err != nil || status.Location != want {
 				t.Errorf("%q: status has %q, %v, want %q", c.location, status.Location, err, want)
 			}
-			target, err := v.Resolve(t.Context(), "db/t/f")
-			if want := c.at.Key + "f"; err != nil || target.Location.Key != want {
-				t.Errorf("%q: to be written to %q, %v, want %q", c.location, target.Location.Key, err, want)
+			target, failed := v.Resolve(t.Context(), "db/t/f")
+			if want := c.at.Key + "f"; failed != nil || target.Location.Key != want {
+				t.Errorf("%q: to be written to %q, %v, want %q", c.location, target.Location.Key, failed, want)
 			}
 			continue
 		}
