@@ -27,9 +27,6 @@ var notHere = map[string]string{
 	"XAttrLarge":          "ENOTSUP: extended attributes are read only",
 }
 
-// notInABucket are those that move a directory: EXDEV where lakes are in buckets.
-var notInABucket = []string{"OpenAt", "RenameOpenDir"}
-
 // posixDir is the variable that names the directory to test: the tests run in a
 // process of their own, which ends with the lake's deadline.
 const posixDir = "FS_TEST_POSIX_DIR"
@@ -40,7 +37,7 @@ func TestPOSIX(t *testing.T) {
 	l := mounttest.Mount(t, mounttest.Options{Tables: []mounttest.Table{text("t", nil)}, Flags: []string{"--write=delete"}})
 	r := l.Exec("env", posixDir+"="+l.Path("db/t"), os.Args[0], "-test.run=^TestPOSIXHere$", "-test.v")
 	passed := strings.Count(r.Out, "--- PASS: TestPOSIXHere/")
-	if r.Code != 0 || passed < len(posixtest.All)-len(notHere)-1-len(leftInABucket(l)) { // RenameOpenDir may skip itself
+	if r.Code != 0 || passed < len(posixtest.All)-len(notHere)-1 { // RenameOpenDir may skip itself
 		t.Errorf("code %d, %d of %d passed\n%s%s", r.Code, passed, len(posixtest.All), r.Out, r.Err)
 	}
 	wantNames(t, l, "db/t")
@@ -54,13 +51,6 @@ func TestPOSIX(t *testing.T) {
 	}
 }
 
-func leftInABucket(l *mounttest.Lake) []string {
-	if l.OnS3() {
-		return notInABucket
-	}
-	return nil
-}
-
 func TestPOSIXHere(t *testing.T) {
 	dir := os.Getenv(posixDir)
 	if dir == "" {
@@ -70,9 +60,6 @@ func TestPOSIXHere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if reason, left := notHere[name]; left {
 				t.Skip(reason)
-			}
-			if slices.Contains(notInABucket, name) {
-				mounttest.FolderOnly(t, "rename of a directory")
 			}
 			sub := filepath.Join(dir, name)
 			defer func() { _ = os.RemoveAll(sub) }() // what is left shows in the directory

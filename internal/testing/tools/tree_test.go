@@ -75,6 +75,18 @@ func withoutEmpty(all map[string]node) {
 	}
 }
 
+// ofObjects leaves in a tree what objects keep over a remount: directories have no
+// time of their own, and empty ones may be gone.
+func ofObjects(all map[string]node) {
+	withoutEmpty(all)
+	for name, n := range all {
+		if n.kind == "directory" {
+			n.mtime = ""
+			all[name] = n
+		}
+	}
+}
+
 func compareTrees(differ func(string, ...any), where string, got, want map[string]node) {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if g, ok := got[name]; !ok {

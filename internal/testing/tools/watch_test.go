@@ -125,8 +125,9 @@ func (w *watcher) event(wd int32, mask uint32, name string) {
 
 // stop ends the watch, and returns the names that came and went, wherever they
 // lay, without what is random in them. What lay in a directory that is gone too
-// goes without saying. deep tells that directories were made meanwhile.
-func (w *watcher) stop(hide func(string) string) (transient []string, deep bool) {
+// goes without saying. Directories count where they are more than the way to an
+// object. deep tells that directories were made meanwhile.
+func (w *watcher) stop(hide func(string) string, directories bool) (transient []string, deep bool) {
 	w.t.Helper()
 	must(w.t, w.drain())
 	gone := func(path string) bool {
@@ -135,6 +136,9 @@ func (w *watcher) stop(hide func(string) string) (transient []string, deep bool)
 	}
 	seen := map[string]struct{}{}
 	for path := range w.names {
+		if !directories && w.deep[path] {
+			continue
+		}
 		if dir := filepath.Dir(path); gone(path) && (dir == "." || !gone(dir)) {
 			seen[hide(filepath.Base(path))] = struct{}{}
 		}
