@@ -254,3 +254,43 @@ func TestTheEndpointOfTheAWSConfiguration(t *testing.T) {
 		})
 	}
 }
+
+// TestTablesElsewhere: a table in another bucket is refused with a remedy that
+// helps, and is read with the credentials that its entry names.
+func TestTablesElsewhere(t *testing.T) {
+	server := s3test.Versity(t)
+	other := server.Bucket(t)
+	server.Put(t, other, "x/dt=2026-01-01/far.csv", []byte("7,far\n"))
+	dir := t.TempDir()
+	config, credentials := filepath.Join(dir, "lake.yaml"), filepath.Join(dir, "credentials")
+	for path, text := range map[string]string{
+		config:      "secrets:\n  partner: {profile: partner}\n",
+		credentials: "[partner]\naws_access_key_id = " + server.Access + "\naws_secret_access_key = " + server.Secret + "\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := sales(t)
+	o.S3, o.Env = true, []string{"AWS_SHARED_CREDENTIALS_FILE=" + credentials}
+	o.Tables = append(o.Tables, mounttest.Table{Database: "sales", Name: "far", Format: "csv", Keys: []string{"dt:date"}, Location: "s3://" + other + "/x"})
+	lake := mounttest.New(t, o)
+	found, code := checked(t, lake)
+	flag := "--allow-location s3://" + other + "/x/"
+	if f := found[`table "sales/far"`]; code != exitFailed || f.State != "failed" || !strings.Contains(f.Remedy, "mount with "+flag) {
+		t.Errorf("exit code %d, %+v; want the remedy %q", code, f, flag)
+	}
+	allow := strings.Replace(flag, " ", "=", 1)
+	if found, code = checked(t, lake, allow); code != exitOK || !strings.Contains(found["catalog"].Detail, "2 tables") {
+		t.Errorf("with the flag: exit code %d, %+v", code, found)
+	}
+	manifest := lake.StoredManifest("sales/far")
+	lake.PutManifest("sales/far", strings.Replace(manifest, "{", `{"sqe": {"secret": "partner"},`, 1))
+	if found, code = checked(t, lake, allow); code != exitFailed || !strings.Contains(found[`table "sales/far"`].Problem, "partner") {
+		t.Errorf("a secret that nobody has: exit code %d, %+v", code, found)
+	}
+	lake.Start(allow, "--config="+config)
+	if got := lake.MustSh("cat sales/far/dt=2026-01-01/far.csv"); got != "7,far\n" {
+		t.Errorf("the table elsewhere has %q", got)
+	}
+}

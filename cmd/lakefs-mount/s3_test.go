@@ -223,6 +223,57 @@ func TestCredentialsAreReadAnew(t *testing.T) {
 	lake.Eventually("the new key is used", 20*time.Second, func() bool { return lake.Sh("ls").Code == 0 })
 }
 
+// TestExpiredCredentialsAreNobodysError is of case 63: they are fetched anew, and
+// the request is signed anew.
+func TestExpiredCredentialsAreNobodysError(t *testing.T) {
+	lake, proxy := bucketLake(t)
+	lake.Start("--metadata-ttl=0", "--negative-ttl=0")
+	expired := faulty.Status{Code: http.StatusBadRequest, S3Code: "ExpiredToken", Message: "The provided token has expired."}
+	for _, op := range []string{"ListObjectsV2", "GetObject", "PutObject"} {
+		lake.PutStored("sales/notes/dt=2026-01-01/new-"+op, "1,one\n")
+		once := proxy.Add(faulty.Rule{Op: op, Times: 1, Fault: expired})
+		lake.MustSh("cd sales/notes/dt=2026-01-01; ls; cat new-" + op + "; echo x > " + op)
+		if once.Hits() != 1 {
+			t.Errorf("%s was refused %d times, want once", op, once.Hits())
+		}
+		if got, err := lake.Stored("sales/notes/dt=2026-01-01/" + op); err != nil || got != "x\n" {
+			t.Errorf("%s: the bucket has %q (%v)", op, got, err)
+		}
+		once.Remove()
+	}
+	if log := lake.Log(); strings.Contains(log, "level=ERROR") {
+		t.Errorf("errors were logged: %s", log)
+	}
+}
+
+// TestAMountStartsWithoutTheStoreThatItOwes: a publish that an earlier mount began
+// waits in the staging directory.
+func TestAMountStartsWithoutTheStoreThatItOwes(t *testing.T) {
+	lake, proxy := bucketLake(t)
+	lake.Start("--io-timeout=2s")
+	held := proxy.Add(faulty.Rule{Op: "PutObject", Fault: faulty.Hang{}})
+	writing := lake.Exec // the writer is left behind by the kill
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = writing("bash", "-c", "echo 2,two > sales/notes/dt=2026-01-01/b.csv")
+	}()
+	held.Wait(t, 1)
+	lake.Kill()
+	<-done
+	held.Remove()
+	proxy.Down()
+	lake.Start("--io-timeout=1s")
+	if r := lake.Run("recover", lake.Root); !strings.Contains(r.Out, "b.csv") {
+		t.Errorf("recover lists %q %q", r.Out, r.Err)
+	}
+	proxy.Up()
+	lake.Remount("--io-timeout=10s")
+	if got, err := lake.Stored("sales/notes/dt=2026-01-01/b.csv"); err != nil || got != "2,two\n" {
+		t.Errorf("after the next mount the bucket has %q (%v)", got, err)
+	}
+}
+
 // TestRecoverOfABucketLake: what a mount could not publish is published after it.
 func TestRecoverOfABucketLake(t *testing.T) {
 	lake, proxy := bucketLake(t)

@@ -78,7 +78,7 @@ func countRequest(set *lakemetrics.Set, q objectstore.S3Request) {
 	if q.Retry {
 		set.StoreRetries.Inc()
 	}
-	if q.Err == nil {
+	if q.Err == nil && q.Operation == "put" { // else it is a request's XML
 		set.StoreBytes.With(lakemetrics.DirectionWritten).Add(q.Bytes)
 	}
 }
