@@ -158,7 +158,7 @@ func (c *flat) holds(dir objectstore.Location) bool {
 		if f.there() && c.fresh(f.at, now) {
 			return true
 		}
-		if looked++; looked == chunkLen {
+		if looked++; looked == 100 {
 			return false // a guess, which costs a request
 		}
 	}

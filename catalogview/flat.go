@@ -35,6 +35,9 @@ type flat struct {
 	}
 }
 
+// directoryCost is what a directory takes, as so many names in it.
+const directoryCost = 8
+
 // directory is what is known of one. Guarded by flat.mu.
 type directory struct {
 	loc     objectstore.Location
@@ -148,7 +151,7 @@ func because(ctx context.Context, err error) error {
 func (c *flat) directory(loc objectstore.Location) *directory {
 	d := c.mu.dirs[loc]
 	if d == nil {
-		d = &directory{loc: loc, facts: make(map[string]fact), flights: make(map[string]*flight)}
+		d = &directory{loc: loc}
 		c.mu.dirs[loc] = d
 		d.place = c.mu.recent.PushFront(d)
 		c.settle(d)
@@ -163,7 +166,7 @@ func (c *flat) settle(d *directory) {
 	if c.mu.dirs[d.loc] != d {
 		return
 	}
-	cost := 1 + len(d.facts)
+	cost := directoryCost + len(d.facts)
 	if d.whole != nil {
 		cost += d.whole.count
 	}
@@ -223,6 +226,9 @@ func (c *flat) put(d *directory, name string, f fact) {
 	if ttl <= 0 {
 		delete(d.facts, name)
 	} else {
+		if d.facts == nil {
+			d.facts = make(map[string]fact)
+		}
 		d.facts[name] = f
 	}
 	if len(d.facts) > d.purge {

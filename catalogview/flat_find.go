@@ -31,7 +31,7 @@ func (c *flat) find(ctx context.Context, dir objectstore.Location, name string) 
 		again, err := false, error(nil)
 		if !listed && c.byListing(d, name, now) {
 			listed, again = true, true
-			err = c.relist(ctx, d, now)
+			err = c.relist(ctx, d, now, a.there())
 			if errors.Is(err, objectstore.ErrPermission) {
 				err = nil // the name alone may be granted
 			}
@@ -92,7 +92,7 @@ func (c *flat) byListing(d *directory, name string, now time.Time) bool {
 
 // relist waits for a new listing of a directory, unless it turns out to have
 // grown.
-func (c *flat) relist(ctx context.Context, d *directory, now time.Time) error {
+func (c *flat) relist(ctx context.Context, d *directory, now time.Time, stale bool) error {
 	l := c.joinable(d, now)
 	if l != nil {
 		l.join()
@@ -102,7 +102,7 @@ func (c *flat) relist(ctx context.Context, d *directory, now time.Time) error {
 		return ErrClosed
 	}
 	defer c.leave(d, l)
-	return c.answered(ctx, l, func() bool { return l.count > onePage })
+	return c.answered(ctx, l, stale, func() bool { return l.count > onePage })
 }
 
 // lookUp waits for the answer of one look-up. again: a change came between.
@@ -113,16 +113,12 @@ func (c *flat) lookUp(ctx context.Context, d *directory, name string, now time.T
 			return stale, false, ErrClosed
 		}
 	}
-	var patience <-chan time.Time
-	if stale.there() {
-		t := time.NewTimer(c.o.Patience - now.Sub(f.begun))
-		defer t.Stop()
-		patience = t.C
-	}
+	limit, stop := c.patience(stale.there(), f.begun)
+	defer stop()
 	c.mu.Unlock()
 	select {
 	case <-f.done:
-	case <-patience:
+	case <-limit:
 		err = errPatience
 	case <-ctx.Done():
 		err = context.Cause(ctx)
@@ -146,6 +142,9 @@ func (c *flat) launch(ctx context.Context, d *directory, name string, now time.T
 		return nil
 	}
 	f := &flight{seq: seq, begun: now, done: make(chan struct{})}
+	if d.flights == nil {
+		d.flights = make(map[string]*flight)
+	}
 	d.flights[name] = f
 	c.loads.Go(func() {
 		a, err := c.ask(ctx, d.loc, name)

@@ -255,3 +255,16 @@ func TestRefreshForgetsWhatIsBelow(t *testing.T) {
 		}
 	})
 }
+
+func TestOnlyWhatIsStaleIsServedImpatiently(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, s := bucketView(t, nil, "a|1")
+		wantLs(t, v, "db/t", "a")
+		s.set("data/b", "1")
+		pass(6 * time.Second)
+		keepTable(t, v)
+		s.setOn(slow(4 * time.Second))
+		// b may be there for all that is known.
+		wantObject(t, v, "db/t/b", "1")
+	})
+}

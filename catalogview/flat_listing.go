@@ -10,7 +10,9 @@ import (
 )
 
 const (
-	chunkLen = 128
+	// smallChunk and largeChunk are the capacities of the first chunk of a listing
+	// and of the later ones: most directories are small.
+	smallChunk, largeChunk = 8, 256
 	// readOn is how far a listing goes on that nobody reads, and how far one that
 	// is too large to be kept runs ahead of its readers.
 	readOn = 10_000
@@ -22,7 +24,7 @@ const (
 var errAbandoned = errors.New("nobody reads the listing")
 
 // listing is one listing of a directory, shared by all who read it while it
-// runs and after. Guarded by flat.mu; a chunk that was given out whole is not.
+// runs and after. Guarded by flat.mu.
 type listing struct {
 	seq uint64
 	at  time.Time
@@ -30,7 +32,7 @@ type listing struct {
 	// readers are past are garbage then.
 	head, tail *chunk
 	count      int
-	index      map[string]*item // nil when too large
+	index      map[string]*item // none when too large
 	ordered    bool             // keys came in order, as far as they came
 	last       string
 
@@ -54,8 +56,6 @@ type chunk struct {
 	items []item
 	next  *chunk
 }
-
-func newChunk() *chunk { return &chunk{items: make([]item, 0, chunkLen)} }
 
 // large says that the listing is too large to be kept.
 func (l *listing) large() bool { return l.head == nil }
@@ -117,8 +117,8 @@ func (c *flat) run(ctx context.Context, d *directory) (*listing, bool) {
 	if !ok {
 		return nil, false
 	}
-	first := newChunk()
-	l := &listing{seq: seq, at: c.o.Now(), head: first, tail: first, live: first, index: make(map[string]*item), ordered: true, users: 1}
+	first := &chunk{items: make([]item, 0, smallChunk)}
+	l := &listing{seq: seq, at: c.o.Now(), head: first, tail: first, live: first, ordered: true, users: 1}
 	if old := d.running; old != nil && old.users == 0 {
 		c.abandon(d, old)
 	}
@@ -175,12 +175,15 @@ func (c *flat) take(ctx context.Context, d *directory, l *listing, e objectstore
 }
 
 func (l *listing) add(it item) {
-	if len(l.tail.items) == chunkLen {
-		l.tail.next = newChunk()
+	if len(l.tail.items) == cap(l.tail.items) {
+		l.tail.next = &chunk{items: make([]item, 0, largeChunk)}
 		l.tail = l.tail.next
 	}
 	l.tail.items = append(l.tail.items, it)
-	if l.index != nil {
+	if !l.large() {
+		if l.index == nil {
+			l.index = make(map[string]*item)
+		}
 		l.index[it.name] = &l.tail.items[len(l.tail.items)-1]
 	}
 	l.ordered = l.ordered && (l.count == 0 || it.name > l.last)

@@ -200,7 +200,7 @@ func TestModelOwnChangesShowAtOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := newModel(t, seed, func(o *Options) {
 				if seed%3 == 0 {
-					o.MaxListed = 12
+					o.MaxListed = 40
 				}
 			})
 			m.s.early = seed%2 == 0

@@ -87,7 +87,7 @@ func (c *flat) open(ctx context.Context, dir objectstore.Location) (*reader, err
 	if stale == nil {
 		return r, nil
 	}
-	err := c.answered(ctx, l, func() bool { return l.count > 0 })
+	err := c.answered(ctx, l, true, func() bool { return l.count > 0 })
 	switch {
 	case err == nil:
 		return r, nil
@@ -99,13 +99,14 @@ func (c *flat) open(ctx context.Context, dir objectstore.Location) (*reader, err
 	return nil, err
 }
 
-// answered waits, patiently as of the listing's beginning, until enough of it
-// is there, or all. The lock is held before and after.
-func (c *flat) answered(ctx context.Context, l *listing, enough func() bool) error {
-	limit := time.NewTimer(c.o.Patience - c.o.Now().Sub(l.at))
-	defer limit.Stop()
+// answered waits until enough of a listing is there, or all; where something
+// stale could serve, no longer than Patience from the listing's beginning
+// (errPatience). The lock is held before and after.
+func (c *flat) answered(ctx context.Context, l *listing, stale bool, enough func() bool) error {
+	limit, stop := c.patience(stale, l.at)
+	defer stop()
 	for !l.done && !enough() {
-		if err := c.await(ctx, l, limit.C); err != nil {
+		if err := c.await(ctx, l, limit); err != nil {
 			return err
 		}
 	}
@@ -113,6 +114,16 @@ func (c *flat) answered(ctx context.Context, l *listing, enough func() bool) err
 		return l.err
 	}
 	return nil
+}
+
+// patience returns a channel that tells when a load has taken too long for
+// those who have something stale; the others wait for ever.
+func (c *flat) patience(stale bool, begun time.Time) (<-chan time.Time, func()) {
+	if !stale {
+		return nil, func() {}
+	}
+	t := time.NewTimer(c.o.Patience - c.o.Now().Sub(begun))
+	return t.C, func() { t.Stop() }
 }
 
 func (c *flat) read(d *directory, l *listing, now time.Time) *reader {
