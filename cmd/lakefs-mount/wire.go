@@ -174,7 +174,7 @@ func (l *lake) config(r *request) fs.Config {
 		UID: orUint(v.UID, os.Geteuid()), GID: orUint(v.GID, os.Getegid()),
 		FileMode: os.FileMode(v.FileMode), DirMode: os.FileMode(v.DirMode), Umask: os.FileMode(v.Umask),
 		MetadataTTL: v.MetadataTTL, NegativeTTL: v.NegativeTTL, RequestTimeout: v.IOTimeout + requestSlack,
-		LocalDirectories: filepath.Join(v.StateDir, "directories"), StoreStatus: statusOfStore(r, l.store),
+		RenameLimit: v.RenameLimit, LocalDirectories: filepath.Join(v.StateDir, "directories"), StoreStatus: statusOfStore(r, l.store),
 		Passthrough: os.Geteuid() == 0 && !v.NoPassthrough,
 	}
 }

@@ -80,6 +80,8 @@ func limits() []Setting {
 			func(v *Values) *int { return &v.ManifestMaxColumns }),
 		count("manifest-max-keys", "most partition keys of a manifest", "32",
 			func(v *Values) *int { return &v.ManifestMaxKeys }),
+		count("rename-limit", "most objects of a directory that is renamed in a bucket, one by one; above, rename says EXDEV", "1000",
+			func(v *Values) *int { return &v.RenameLimit }),
 	}
 }
 

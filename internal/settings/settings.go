@@ -46,6 +46,7 @@ type Values struct {
 	ManifestMaxBytes   int64
 	ManifestMaxColumns int
 	ManifestMaxKeys    int
+	RenameLimit        int // objects
 	Daemon, NoWait     bool
 	NoPassthrough      bool // the kernel is not offered local files
 	LogLevel           slog.Level
