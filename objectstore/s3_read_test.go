@@ -125,9 +125,13 @@ func TestReadWrongAnswer(t *testing.T) {
 			r.StatusCode = 200
 			r.Header.Del("Content-Range")
 		},
-		"another range":     func(r *http.Response) { r.Header.Set("Content-Range", "bytes 0-19/100") },
-		"a longer range":    func(r *http.Response) { r.Header.Set("Content-Range", "bytes 10-30/100") },
-		"a shorter range":   func(r *http.Response) { r.Header.Set("Content-Range", "bytes 10-20/100") },
+		"another range":   func(r *http.Response) { r.Header.Set("Content-Range", "bytes 0-19/100") },
+		"a longer range":  func(r *http.Response) { r.Header.Set("Content-Range", "bytes 10-30/100") },
+		"a shorter range": func(r *http.Response) { r.Header.Set("Content-Range", "bytes 10-20/100") },
+		"a later range": func(r *http.Response) {
+			r.Header.Set("Content-Range", "bytes 11-29/100")
+			r.Header.Del("Content-Length")
+		},
 		"no range":          func(r *http.Response) { r.Header.Del("Content-Range") },
 		"no total":          func(r *http.Response) { r.Header.Set("Content-Range", "bytes 10-29/*") },
 		"another length":    func(r *http.Response) { r.Header.Set("Content-Length", "21") },
@@ -243,7 +247,7 @@ func TestReadCutForGood(t *testing.T) {
 				if got := time.Since(start); got > time.Minute {
 					t.Errorf("gave up after %s", got)
 				}
-				if n := len(f.requests); n < 3 || n > 20 {
+				if n := len(f.requests); n < 3 || name == "cut" && n > 1+maxResumes || n > 20 {
 					t.Errorf("%d requests", n)
 				}
 			})
@@ -266,6 +270,57 @@ func TestReadReplacedHalfWay(t *testing.T) {
 	if len(b) != 300 || len(f.requests) != 2 {
 		t.Errorf("%d bytes of %d requests", len(b), len(f.requests))
 	}
+}
+
+// A body that comes slowly, but comes, is read to its end, however long it takes.
+func TestReadSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		data := numbered(100)
+		f := newFaked(t, S3Options{Endpoint: "http://store.test"}, func(n int, req *http.Request) (*http.Response, error) {
+			resp, err := serveObject(req, "v1", data)
+			if n == 1 {
+				return cutAt(resp, 10, io.ErrUnexpectedEOF), err
+			}
+			resp.Body = io.NopCloser(slow{resp.Body, req.Context()})
+			return resp, err
+		})
+		start := time.Now()
+		_, b, err := readBody(t.Context(), f.S3, Object{Location: testLoc, ETag: "v1", Size: 100}, 0, 100)
+		if err != nil || !bytes.Equal(b, data) || len(f.requests) != 2 {
+			t.Errorf("%d bytes, %v of %d requests", len(b), err, len(f.requests))
+		}
+		if got := time.Since(start); got < 90*(stallLimit-time.Second) {
+			t.Errorf("read after %s", got)
+		}
+	})
+}
+
+// slow is a body of which each byte takes nearly too long.
+type slow struct {
+	io.Reader
+	ctx context.Context //nolint:containedctx // of the request
+}
+
+func (s slow) Read(p []byte) (int, error) {
+	if err := pause(s.ctx, stallLimit-time.Second); err != nil {
+		return 0, err
+	}
+	return s.Reader.Read(p[:min(1, len(p))])
+}
+
+func TestReadCloseEndsTheRequest(t *testing.T) {
+	f := newFaked(t, S3Options{Endpoint: "http://store.test"}, func(_ int, req *http.Request) (*http.Response, error) {
+		return serveObject(req, "v1", numbered(100))
+	})
+	_, body, err := f.Read(t.Context(), Object{Location: testLoc, ETag: "v1", Size: 100}, 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err = f.requests[0].Context().Err(); err != nil {
+		t.Errorf("the request ended before its body: %v", err)
+	}
+	closing(t, body)
+	wantIs(t, "the request of a closed body", f.requests[0].Context().Err(), context.Canceled)
 }
 
 func TestReadNeverServesMore(t *testing.T) {
