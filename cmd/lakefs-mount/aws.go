@@ -160,19 +160,6 @@ func certificates(files ...string) (*x509.CertPool, error) {
 	return nil, nil //nolint:nilnil // the system's
 }
 
-// refresh forgets the credentials: the next request reads them anew.
-func (a *awsConfigs) refresh() {
-	if a == nil {
-		return
-	}
-	all := append(slices.Collect(maps.Values(a.secrets)), a.main)
-	for _, cfg := range all {
-		if cached, ok := cfg.Credentials.(*aws.CredentialsCache); ok {
-			cached.Invalidate()
-		}
-	}
-}
-
 // credentialChain is the SDK's default chain, read anew each time: what another
 // program has written into the configuration files counts.
 type credentialChain struct {

@@ -216,7 +216,7 @@ func (c bucketCheck) failed(what string, err error, action string, root objectst
 	f := finding{what: what, problem: err.Error()}
 	status, code := objectstore.S3Answer(err)
 	switch code {
-	case "InvalidAccessKeyId":
+	case "InvalidAccessKeyId", "XAdminUserNotFound":
 		f.remedy = "the store does not know this key id: choose other credentials by --profile or AWS_PROFILE"
 		return f
 	case "SignatureDoesNotMatch":

@@ -199,28 +199,34 @@ func readAll(t *testing.T, path string) string {
 }
 
 // TestCredentialsAreReadAnew: what another program wrote into the file counts after
-// SIGHUP.
+// SIGHUP, another key and another secret of the same key.
 func TestCredentialsAreReadAnew(t *testing.T) {
 	server := s3test.Versity(t)
-	file := filepath.Join(t.TempDir(), "credentials")
-	write := func(id string) {
-		t.Helper()
-		text := "[lake]\naws_access_key_id = " + id + "\naws_secret_access_key = " + server.Secret + "\n"
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	for name, wrong := range map[string][2]string{
+		"another key":    {"nobody", server.Secret},
+		"another secret": {server.Access, "wrong"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "credentials")
+			write := func(id, secret string) {
+				t.Helper()
+				text := "[lake]\naws_access_key_id = " + id + "\naws_secret_access_key = " + secret + "\n"
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(wrong[0], wrong[1])
+			o := sales(t)
+			o.S3, o.Flags, o.Env = true, []string{"--profile=lake"}, []string{"AWS_SHARED_CREDENTIALS_FILE=" + file}
+			lake := mounttest.Mount(t, o)
+			if r := lake.Sh("ls"); !strings.Contains(r.Err, "Permission denied") {
+				t.Errorf("with a wrong key: exit code %d, %q %q, want EACCES", r.Code, r.Out, r.Err)
+			}
+			write(server.Access, server.Secret)
+			lake.Signal(syscall.SIGHUP)
+			lake.Eventually("the new key is used", 20*time.Second, func() bool { return lake.Sh("ls").Code == 0 })
+		})
 	}
-	write("nobody")
-	o := sales(t)
-	o.S3, o.Flags = true, []string{"--profile=lake"}
-	o.Env = []string{"AWS_SHARED_CREDENTIALS_FILE=" + file}
-	lake := mounttest.Mount(t, o)
-	if r := lake.Sh("ls"); !strings.Contains(r.Err, "Permission denied") {
-		t.Errorf("with a wrong key: exit code %d, %q %q, want EACCES", r.Code, r.Out, r.Err)
-	}
-	write(server.Access)
-	lake.Signal(syscall.SIGHUP)
-	lake.Eventually("the new key is used", 20*time.Second, func() bool { return lake.Sh("ls").Code == 0 })
 }
 
 // TestExpiredCredentialsAreNobodysError is of case 63: they are fetched anew, and

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lakefs-mount/lakefs-mount/fs"
 	"github.com/lakefs-mount/lakefs-mount/internal/settings"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/staging"
 )
 
@@ -175,7 +176,9 @@ func (s *served) await(ctx context.Context, signals <-chan os.Signal) error {
 			switch sig {
 			case syscall.SIGHUP:
 				s.log.LogAttrs(ctx, slog.LevelInfo, "dropping cached metadata, reading credentials anew")
-				s.r.aws.refresh()
+				if s3, ok := s.store.(*objectstore.S3); ok {
+					s3.RefreshCredentials()
+				}
 				s.fs.Refresh("")
 			case syscall.SIGUSR1:
 				s.logState(ctx)
