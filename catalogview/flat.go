@@ -61,6 +61,7 @@ type item struct {
 	size  int64
 	etag  string
 	mtime time.Time
+	after time.Duration // from the beginning of its listing until it came
 }
 
 // kinds of answers.

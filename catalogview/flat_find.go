@@ -56,11 +56,13 @@ func (c *flat) known(d *directory, name string, now time.Time) (a answer, sure b
 	if believed && f.is != open && now.Sub(f.at) < c.lifetime(f.is) {
 		return f.answer, true
 	}
-	if !believed && d.whole != nil && c.fresh(d.whole.at, now) {
-		return d.whole.find(name), true
+	if !believed && d.whole != nil {
+		if a, at := d.whole.find(name); c.fresh(at, now) {
+			return a, true
+		}
 	}
-	if l := d.running; l != nil && c.fresh(l.at, now) && (!have || !f.over(l, now)) {
-		if a, sure = l.seen(name); sure {
+	if l := d.running; l != nil && (!have || !f.over(l, now)) {
+		if a, at := l.seen(name); a.there() && c.fresh(at, now) {
 			return a, true
 		}
 	}
@@ -70,7 +72,7 @@ func (c *flat) known(d *directory, name string, now time.Time) (a answer, sure b
 	case believed || d.whole == nil || !c.usable(d.whole.at, now):
 		return answer{}, false
 	}
-	if a = d.whole.find(name); !a.there() {
+	if a, _ = d.whole.find(name); !a.there() {
 		return answer{}, false
 	}
 	return a, false

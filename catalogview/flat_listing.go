@@ -75,31 +75,33 @@ func (l *listing) notify() {
 	}
 }
 
-// find returns what a whole listing says of a name.
-func (l *listing) find(name string) answer {
-	if l.index[name+"/"] != nil {
-		return answer{is: isDirectory}
+// find returns what a whole listing says of a name, and as of when: a long
+// listing is old at its end, the names that came last are not.
+func (l *listing) find(name string) (a answer, at time.Time) {
+	if it := l.index[name+"/"]; it != nil {
+		return answer{is: isDirectory}, l.at.Add(it.after)
 	}
 	if it := l.index[name]; it != nil {
-		return answer{is: isObject, item: *it}
+		return answer{is: isObject, item: *it}, l.at.Add(it.after)
 	}
 	if it := l.index[name+markerSuffix]; it != nil && it.size == 0 && len(it.name) <= maxName {
-		return answer{is: isDirectory, item: item{mtime: it.mtime}}
+		return answer{is: isDirectory, item: item{mtime: it.mtime}}, l.at
 	}
-	return answer{is: isAbsent}
+	return answer{is: isAbsent}, l.at
 }
 
-// seen returns what is at a name if the listing has come far enough to tell: an
-// object is one for sure when the directory of its name can no longer come.
-func (l *listing) seen(name string) (answer, bool) {
+// seen is find for a listing that runs. It tells what is there alone, and open
+// where the listing has not come far enough: an object is one for sure when the
+// directory of its name can no longer come.
+func (l *listing) seen(name string) (a answer, at time.Time) {
 	dir := name + "/"
-	if l.index[dir] != nil {
-		return answer{is: isDirectory}, true
+	if it := l.index[dir]; it != nil {
+		return answer{is: isDirectory}, l.at.Add(it.after)
 	}
 	if it := l.index[name]; it != nil && l.ordered && l.last > dir {
-		return answer{is: isObject, item: *it}, true
+		return answer{is: isObject, item: *it}, l.at.Add(it.after)
 	}
-	return answer{}, false
+	return answer{}, l.at
 }
 
 // joinable returns the running listing that a reader may have, or nil.
@@ -153,6 +155,7 @@ func (c *flat) take(ctx context.Context, d *directory, l *listing, e objectstore
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	it.after = c.o.Now().Sub(l.at)
 	l.add(it)
 	if l.count > c.o.MaxListed && !l.large() {
 		l.head, l.live, l.index = nil, nil, nil
@@ -237,7 +240,8 @@ func (c *flat) finish(d *directory, l *listing, err error) {
 func (c *flat) reconcile(d *directory) {
 	now := c.o.Now()
 	for name, f := range d.facts {
-		if f.seq < d.whole.seq && (!now.Before(f.until) || f.agrees(d.whole.find(name))) {
+		a, _ := d.whole.find(name)
+		if f.seq < d.whole.seq && (!now.Before(f.until) || f.agrees(a)) {
 			delete(d.facts, name)
 		}
 	}

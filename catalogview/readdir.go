@@ -149,6 +149,10 @@ type lister struct {
 	// held are objects that a directory of the same name may follow; a store
 	// lists its keys in order then. Each is a prefix of the next.
 	held []Node
+	// objects are names whose marker may follow, where keys come in order: each is
+	// a prefix of the next. The object was given out, whatever has become of it by
+	// the time that the marker is looked at.
+	objects []string
 }
 
 // entries lists one level of the store, from the cache where it has one.
@@ -230,8 +234,11 @@ func (l *lister) take(prefix objectstore.Location, e objectstore.Entry) error {
 	if l.v.unlisted(l.b, name) {
 		return nil
 	}
+	l.objects = slices.DeleteFunc(l.objects, func(o string) bool { return !strings.HasPrefix(name, o) })
 	if !e.Prefix && isMarker(name, e.Size) {
-		l.markers = append(l.markers, e.Object)
+		if !slices.Contains(l.objects, strings.TrimSuffix(name, markerSuffix)) {
+			l.markers = append(l.markers, e.Object)
+		}
 		return nil
 	}
 	return l.emit(name, e)
@@ -252,6 +259,7 @@ func (l *lister) emit(name string, e objectstore.Entry) error {
 	n := c.objectNode(e.Object)
 	if !l.v.trees {
 		l.held = append(l.held, n)
+		l.objects = append(l.objects, name)
 		return nil
 	}
 	return l.send(n)
