@@ -75,6 +75,7 @@ func TestURLs(t *testing.T) {
 		{S3Options{PathStyle: true}, "bucket", "a", "https://s3.us-east-1.amazonaws.com/bucket/a"},
 		{S3Options{Endpoint: "https://store.test"}, "bucket", "a", "https://bucket.store.test/a"},
 		{S3Options{Endpoint: "https://store.test"}, "with.dots", "a", "https://store.test/with.dots/a"},
+		{S3Options{Endpoint: "http://store.test"}, "with.dots", "a", "http://store.test/with.dots/a"},
 		{S3Options{Endpoint: "https://store.test/base/"}, "with.dots", "a", "https://store.test/base/with.dots/a"},
 		{S3Options{Endpoint: "http://localhost:9000"}, "bucket", "a", "http://localhost:9000/bucket/a"},
 		{S3Options{Endpoint: "http://10.0.0.1"}, "bucket", "a", "http://10.0.0.1/bucket/a"},
@@ -231,12 +232,18 @@ func TestTLS(t *testing.T) {
 		roots *x509.CertPool
 		want  error
 	}{{roots, nil}, {x509.NewCertPool(), ErrUnavailable}} {
-		s, err := NewS3(S3Options{Config: static("access"), Endpoint: server.URL, RootCAs: c.roots})
+		asked := 0
+		s, err := NewS3(S3Options{
+			Config: static("access"), Endpoint: server.URL, RootCAs: c.roots, Observe: func(S3Request) { asked++ },
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = s.Stat(t.Context(), testLoc)
 		wantIs(t, "Stat", err, c.want)
+		if asked != 1 {
+			t.Errorf("%d requests", asked)
+		}
 		closing(t, s)
 	}
 }
