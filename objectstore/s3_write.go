@@ -21,6 +21,7 @@ type write struct {
 	blind bool // it is never looked at
 
 	unclear bool // an earlier request may have taken effect
+	lost    bool // likewise, and nobody answered it
 	digests int  // requests that the store took for corrupt
 }
 
@@ -40,10 +41,11 @@ func (w *write) do(ctx context.Context, send func(context.Context, access) (Obje
 	})
 }
 
-// before looks whether the condition holds, where the store itself may not. It
-// is done if an earlier request, whose answer was lost, took effect.
+// before looks whether the condition holds, where the store itself may not, and
+// where an answer was lost: the store would refuse the bytes that it has already,
+// but only once they were sent again. It is done if an earlier request took effect.
 func (w *write) before(ctx context.Context) (Object, bool, error) {
-	if w.cond == (Cond{}) || w.blind || !w.looks && w.s.Conditions().honours(w.cond) {
+	if w.cond == (Cond{}) || w.blind || !w.looks && !w.lost && w.s.Conditions().honours(w.cond) {
 		return Object{}, false, nil
 	}
 	err := w.s.holds(ctx, w.dst, w.cond)
@@ -79,7 +81,7 @@ func (w *write) after(ctx context.Context, err error) (Object, error) {
 		w.digests++
 		err = &storeError{sentinel: ErrUnavailable, text: code + ": the store received other bytes than were summed up", passing: w.digests == 1}
 	case status < 400 || status >= 500 || status == http.StatusRequestTimeout || status == http.StatusConflict:
-		w.unclear = true
+		w.unclear, w.lost = true, status == 0
 	}
 	return Object{}, err
 }
