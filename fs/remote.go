@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/cache"
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
@@ -73,20 +74,42 @@ func supersedes(err error) bool {
 	return errors.Is(err, objectstore.ErrChanged) || errors.Is(err, objectstore.ErrNotExist)
 }
 
+// Pauses of lookupPinned: a store that contradicts itself for a while is not asked
+// all the time.
+const (
+	pinPause    = time.Millisecond
+	maxPinPause = 500 * time.Millisecond
+)
+
+// sleep waits, or returns ctx's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // lookupPinned looks path up and opens the version that it answers, for a
 // reader that was turned away once: a name that is replaced all the time must
 // not turn it away again.
 func (f *FS) lookupPinned(ctx context.Context, path string, tid uint32) (catalogview.Node, error) {
-	for {
+	for wait := time.Duration(0); ; wait = min(2*wait+pinPause, maxPinPause) {
+		if err := sleep(ctx, wait); err != nil {
+			return catalogview.Node{}, err
+		}
 		n, err := f.lookup(ctx, path)
 		if err != nil || n.Kind != catalogview.KindObject {
 			return n, err
 		}
 		v, err := f.openVersion(ctx, n.Object)
 		if supersedes(err) {
-			if ctx.Err() != nil {
-				return n, ctx.Err()
-			}
 			continue
 		}
 		if err != nil {
