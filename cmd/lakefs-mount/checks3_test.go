@@ -162,6 +162,17 @@ func TestCheckOfABucket(t *testing.T) {
 	}
 }
 
+// TestCheckOnAnotherStore: MiniStack, where keys are strings.
+func TestCheckOnAnotherStore(t *testing.T) {
+	o := sales(t)
+	o.Server = s3test.Mini(t)
+	lake := mounttest.New(t, o)
+	found, code := checked(t, lake)
+	if code != exitOK || found[checkConditions].Detail != "honoured" || !strings.Contains(found["catalog"].Detail, "1 tables") {
+		t.Errorf("exit code %d, %+v", code, found)
+	}
+}
+
 func TestCheckOfAStoreThatIsNotThere(t *testing.T) {
 	lake, proxy := bucketLake(t)
 	proxy.Down()
