@@ -18,7 +18,8 @@ const smallBegin = 64 << 10
 // to Options.Whole bytes is fetched whole. It asks nothing if the first bytes are
 // there, and waits for an answer that is on its way. When ctx is done it returns
 // ctx's error at once, and the fetch goes on. It is no read: read-ahead does not
-// know of it.
+// know of it. asked tells whether the store was asked, or is being: not where the
+// bytes are there, which proves nothing of the store.
 func (h *Handle) Begin(ctx context.Context) (asked bool, err error) {
 	if err = h.begin(); err == nil {
 		defer h.end()

@@ -31,12 +31,16 @@ func overtakenBeforeItsAnswer(t *testing.T, w *world) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	once := false
 	w.answer = func(op string) error {
-		switch op {
-		case "adopt":
+		switch {
+		case once:
+		case op == "adopt":
+			once = true
 			w.object("one\nmine\ntheirs\n")
 			return objectstore.ErrUnavailable
-		case "put":
+		case op == "put":
+			once = true
 			appendBehind(w.mem, w.loc(target), "theirs\n")
 			return objectstore.ErrUnavailable
 		}

@@ -3,8 +3,10 @@ package commit
 import (
 	"errors"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/faulty"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/s3test"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/staging"
@@ -100,5 +102,52 @@ func TestS3Rename(t *testing.T) {
 	}
 	if n := len(w.area.Renames()); n != 0 {
 		t.Errorf("%d renames are noted", n)
+	}
+}
+
+// TestS3AppendersWhoseAnswersAreLost: every third answer to a put is lost, before
+// or after it took effect, while two append. Each line is there once.
+func TestS3AppendersWhoseAnswersAreLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	const lines = 20
+	server := s3test.Versity(t)
+	name := server.Bucket(t)
+	var worlds []*world
+	for _, fault := range []faulty.Fault{faulty.LoseAnswer{}, faulty.LoseAnswerBefore{}} {
+		proxy := faulty.New(t, server)
+		var n atomic.Int64
+		lose := proxy.Add(faulty.Rule{Op: "PutObject", If: func(*faulty.Request) bool { return n.Add(1)%3 == 0 }, Fault: fault})
+		t.Cleanup(func() {
+			if lose.Hits() == 0 {
+				t.Error("no answer was lost")
+			}
+		})
+		worlds = append(worlds, newS3World(t, proxy.Server(), name))
+	}
+	appendBoth(t, lines, worlds[0].echo, worlds[1].echo)
+	checkLines(t, string(server.Get(t, name, target)), lines)
+}
+
+// TestS3AppendIsFewRequests: an append to a large object is not a request a block.
+func TestS3AppendIsFewRequests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	const size = 64 << 20
+	server := s3test.Versity(t)
+	name := server.Bucket(t)
+	server.Put(t, name, target, make([]byte, size-1))
+	proxy := faulty.New(t, server)
+	w := newS3World(t, proxy.Server(), name)
+	if err := w.echo("line\n"); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(server.Get(t, name, target)); got != size+4 {
+		t.Errorf("%d bytes are there, want %d", got, size+4)
+	}
+	if got := proxy.Count("GetObject"); got != 2 {
+		t.Errorf("reads: got %d, want one of the last block and one of the others", got)
 	}
 }

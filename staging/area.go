@@ -75,8 +75,9 @@ type NewWrite struct {
 
 // Create begins a write. One without Base is on disk, though not yet synced,
 // when Create returns; one with Base is at its first change, so that an open
-// for writing that changes nothing leaves nothing. Base is pinned:
-// objectstore.ErrChanged or ErrNotExist if the version is no longer there.
+// for writing that changes nothing leaves nothing. Base is pinned where the store
+// has files: objectstore.ErrChanged or ErrNotExist if the version is no longer
+// there. Elsewhere the first read of it tells.
 func (a *Area) Create(ctx context.Context, w NewWrite) (*File, error) {
 	if err := w.validate(); err != nil {
 		return nil, err
