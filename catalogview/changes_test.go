@@ -299,3 +299,40 @@ func TestALookupThatIsNewerThanAListingIsBelieved(t *testing.T) {
 		}
 	})
 }
+
+func TestStaleIsAskedByHeadThoughTheListingExpired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, s := bucketView(t, nil, "a|old")
+		ls(t, v, "db/t")
+		s.set("data/a", "new")
+		s.behind = &objectstore.Entry{Object: pageObject(objectstore.Location{Bucket: "b", Key: "data/a"}, "old")}
+		pass(4 * time.Second)
+		v.Stale(objectstore.Location{Bucket: "b", Key: "data/a"})
+		pass(2 * time.Second)
+		wantObject(t, v, "db/t/a", "new")
+	})
+}
+
+func TestAnObjectBesideItsDirectoryChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, s := bucketView(t, nil, "a|1", "a/x|1")
+		wantLs(t, v, "db/t", "a/")
+		wantRequests(t, "both changes", s.requests(func() {
+			v.Wrote(s.set("data/a", "2"))
+			wantDirectory(t, v, "db/t/a")
+			v.Removed(s.unset("data/a"))
+			wantDirectory(t, v, "db/t/a")
+			wantLs(t, v, "db/t", "a/")
+		}), none())
+	})
+}
+
+func TestAMarkerComesToLightWhenItsObjectGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, s := bucketView(t, nil, "a|1", "a_$folder$|")
+		wantLs(t, v, "db/t", "a")
+		v.Removed(s.unset("data/a"))
+		wantDirectory(t, v, "db/t/a")
+		wantLs(t, v, "db/t", "a/")
+	})
+}

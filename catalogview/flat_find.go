@@ -56,13 +56,14 @@ func (c *flat) known(d *directory, name string, now time.Time) (a answer, sure b
 	if believed && f.is != open && now.Sub(f.at) < c.lifetime(f.is) {
 		return f.answer, true
 	}
+	var at time.Time
 	if !believed && d.whole != nil {
-		if a, at := d.whole.find(name); c.fresh(at, now) {
+		if a, at = d.whole.find(name); c.fresh(at, now) {
 			return a, true
 		}
 	}
 	if l := d.running; l != nil && (!have || !f.over(l, now)) {
-		if a, at := l.seen(name); a.there() && c.fresh(at, now) {
+		if a, at = l.seen(name); a.there() && c.fresh(at, now) {
 			return a, true
 		}
 	}

@@ -172,6 +172,11 @@ func TestCase39ADirectoryNeedsNoRightsButItsOwn(t *testing.T) {
 			}
 			return objectstore.ErrPermission
 		})
+		// The table is loaded with such rights too.
+		e, _, _ := v.tables.peek("db/t")
+		if again, err := v.judge(t.Context(), e.value.base, e.value.raw); err != nil || again.place != e.value.place {
+			t.Errorf("the table: %+v, %v", again, err)
+		}
 		wantDirectory(t, v, "db/t/dt=1")
 		wantLs(t, v, "db/t/dt=1", "f")
 		wantObject(t, v, "db/t/dt=1/f", "1")

@@ -75,3 +75,41 @@ func TestAStaleListingServesNeverTooLongNorAgainstARefusal(t *testing.T) {
 		wantErr(t, "after ten TTLs", err, objectstore.ErrUnavailable)
 	})
 }
+
+func TestAStoreThatFailedIsNotAskedByEachLookup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, s := bucketView(t, nil, "a|1", "b|1", "d/x|1")
+		wantLs(t, v, "db/t", "a", "b", "d/")
+		wantObject(t, v, "db/t/d/x", "1")
+		pass(6 * time.Second)
+		keepTable(t, v)
+		s.setOn(dead)
+		wantRequests(t, "at first", s.requests(func() { wantLs(t, v, "db/t", "a", "b", "d/") }), map[string]int{"list": 1})
+		wantRequests(t, "then", s.requests(func() {
+			wantLs(t, v, "db/t", "a", "b", "d/")
+			wantObject(t, v, "db/t/a", "1")
+			wantObject(t, v, "db/t/b", "1")
+		}), none())
+		wantRequests(t, "a look-up", s.requests(func() { wantObject(t, v, "db/t/d/x", "1") }), both())
+		wantRequests(t, "again", s.requests(func() { wantObject(t, v, "db/t/d/x", "1") }), none())
+		pass(1100 * time.Millisecond)
+		s.setOn(nil)
+		wantRequests(t, "after the negative TTL", s.requests(func() { wantLs(t, v, "db/t", "a", "b", "d/") }), map[string]int{"list": 1})
+	})
+}
+
+func TestCase39ANameIsFoundWhereItsDirectoryMayNoLongerBeListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, s := bucketView(t, nil, "a|1")
+		wantLs(t, v, "db/t", "a")
+		pass(6 * time.Second)
+		s.setOn(func(_ context.Context, op string, loc objectstore.Location) error {
+			if op == "list" && loc.Key == "data/" {
+				return objectstore.ErrPermission
+			}
+			return nil
+		})
+		s.set("data/a", "2")
+		wantObject(t, v, "db/t/a", "2")
+	})
+}
