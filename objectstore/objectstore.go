@@ -35,7 +35,7 @@ var (
 	// says nothing of the object; whether a write took effect is not known.
 	ErrUnavailable = errors.New("object store unavailable")
 	// ErrName: no object of this store can have the key (a component over 255
-	// bytes in a folder, a key over 1024 in S3, NUL, "." or "..").
+	// bytes, "." or ".." in a folder, a key over 1024 bytes in S3, NUL).
 	ErrName = errors.New("key cannot be stored")
 	// ErrNotEmpty: a directory that should go holds objects.
 	ErrNotEmpty = errors.New("directory not empty")
@@ -49,6 +49,9 @@ var (
 	// ErrHidden: the name is taken by something that is no object and is not
 	// shown. It comes with [ErrNotExist]: see Stat.
 	ErrHidden = errors.New("the name is taken by something that is no object")
+	// ErrNoBucket: the bucket does not exist, which says nothing of objects: a
+	// listing of it is no empty one. (The answer to a Stat cannot tell it.)
+	ErrNoBucket = errors.New("no such bucket")
 	// ErrDirectory: the key names a directory of the store where an object was expected.
 	ErrDirectory = errors.New("is a directory")
 )

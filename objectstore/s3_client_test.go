@@ -182,12 +182,12 @@ func TestMissingBucket(t *testing.T) {
 	_, err = s.Stat(t.Context(), loc)
 	wantIs(t, "Stat", err, ErrNotExist)
 	_, _, err = s.Read(t.Context(), Object{Location: loc, ETag: "v1", Size: 1}, 0, 1)
-	wantIs(t, "Read", err, ErrNotExist)
+	wantIs(t, "Read", err, ErrNoBucket)
 	n := 0
 	for _, err := range s.List(t.Context(), Location{Bucket: loc.Bucket}, ListOptions{}) {
 		n++
-		wantIs(t, "List", err, ErrNotExist)
-		if err == nil || !strings.Contains(err.Error(), "the bucket does not exist") {
+		wantIs(t, "List", err, ErrNoBucket)
+		if err == nil || !strings.Contains(err.Error(), "no-such-bucket") {
 			t.Errorf("%v does not tell what is missing", err)
 		}
 	}

@@ -86,8 +86,10 @@ func (e badAnswer) Error() string { return string(e) }
 //nolint:revive,staticcheck // error-return: the error is the answer
 func meaning(code string) (sentinel error, passing, ok bool) {
 	switch code {
-	case "NoSuchKey", "NotFound", "NoSuchBucket", "NoSuchVersion":
+	case "NoSuchKey", "NotFound", "NoSuchVersion":
 		return ErrNotExist, false, true
+	case "NoSuchBucket":
+		return ErrNoBucket, false, true
 	case "AccessDenied", "AllAccessDisabled", "InvalidAccessKeyId", "XAdminUserNotFound", "SignatureDoesNotMatch", "InvalidToken",
 		"ExpiredToken", "ExpiredTokenException", "RequestTimeTooSkewed", "InvalidObjectState":
 		return ErrPermission, false, true
@@ -177,7 +179,7 @@ func (e *storeError) explain(a *attempt) {
 	case e.code == "InvalidObjectState":
 		e.text = "the object is archived: restore it first (aws s3api restore-object)"
 	case e.code == "NoSuchBucket":
-		e.text = "the bucket does not exist"
+		e.text = "" // the sentinel says it
 	case e.code == "RequestTimeTooSkewed", errors.Is(e, ErrPermission) && skewed(a.skew):
 		e.text = strings.TrimSuffix("the clock here is "+a.skew.Abs().Round(time.Second).String()+" off the store's; "+e.text, "; ")
 	}

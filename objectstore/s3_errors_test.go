@@ -23,7 +23,7 @@ func TestErrorText(t *testing.T) {
 		},
 		{
 			func() (*http.Response, error) { return replyError(404, "NoSuchBucket") },
-			`read "s3://bucket/dir/key": NoSuchBucket (HTTP status 404, request ID REQ1): the bucket does not exist: file does not exist`,
+			`read "s3://bucket/dir/key": NoSuchBucket (HTTP status 404, request ID REQ1): no such bucket`,
 		},
 		{
 			func() (*http.Response, error) { return reply(403, "<html>\x1b[2J") },

@@ -19,7 +19,7 @@ const maxListPage = 1000
 
 // List is [Store]'s. Keys come in the store's order (of S3: that of their UTF-8
 // bytes), objects and directories together. A page is yielded while the next one
-// is on its way. A bucket that is not there is [ErrNotExist], not an empty
+// is on its way. A bucket that is not there is [ErrNoBucket], not an empty
 // listing. Entries have no Meta.
 func (s *S3) List(ctx context.Context, prefix Location, opts ListOptions) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {

@@ -120,7 +120,7 @@ func TestListFails(t *testing.T) {
 	}{
 		"denied":       {func() (*http.Response, error) { return replyError(403, "AccessDenied") }, ErrPermission},
 		"unavailable":  {func() (*http.Response, error) { return replyError(503, "SlowDown") }, ErrUnavailable},
-		"no bucket":    {func() (*http.Response, error) { return replyError(404, "NoSuchBucket") }, ErrNotExist},
+		"no bucket":    {func() (*http.Response, error) { return replyError(404, "NoSuchBucket") }, ErrNoBucket},
 		"cut XML":      {func() (*http.Response, error) { return reply(200, page("", "c", "d")[:150]) }, ErrUnavailable},
 		"nothing":      {func() (*http.Response, error) { return reply(200, "") }, ErrUnavailable},
 		"HTML":         {func() (*http.Response, error) { return reply(200, "<html></html>") }, ErrUnavailable},

@@ -341,8 +341,8 @@ func TestPutRefusals(t *testing.T) {
 		want   error
 	}{
 		{http.StatusForbidden, "AccessDenied", Cond{}, ErrPermission},
-		{http.StatusNotFound, "NoSuchBucket", Cond{}, ErrNotExist},
-		{http.StatusNotFound, "NoSuchBucket", Cond{IfMatch: "v1"}, ErrNotExist},
+		{http.StatusNotFound, "NoSuchBucket", Cond{}, ErrNoBucket},
+		{http.StatusNotFound, "NoSuchBucket", Cond{IfMatch: "v1"}, ErrNoBucket},
 		{http.StatusNotFound, "NoSuchKey", Cond{IfMatch: "v1"}, ErrChanged},
 		{http.StatusPreconditionFailed, "PreconditionFailed", Cond{IfMatch: "v1"}, ErrChanged},
 		{http.StatusPreconditionFailed, "PreconditionFailed", Cond{IfNoneMatch: true}, ErrExist},

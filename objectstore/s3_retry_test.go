@@ -134,7 +134,7 @@ func TestRefusalIsNotRetried(t *testing.T) {
 		{403, "SignatureDoesNotMatch", ErrPermission},
 		{403, "InvalidObjectState", ErrPermission},
 		{401, "Unauthorized", ErrPermission},
-		{404, "NoSuchBucket", ErrNotExist},
+		{404, "NoSuchBucket", ErrNoBucket},
 		{404, "NoSuchKey", ErrNotExist},
 		{501, "NotImplemented", errors.ErrUnsupported},
 	} {
