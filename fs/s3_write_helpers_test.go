@@ -58,7 +58,7 @@ func wantBucket(t *testing.T, l *mounttest.Lake, names ...string) {
 		}
 	}
 	for _, name := range names {
-		want = append(want, l.Key(csvDir+"/"+name))
+		want = append(want, l.Key(csvDir)+"/"+name) // not cleaned
 	}
 	for _, dir := range []string{csvDir, parquetDir} {
 		want = append(want, l.Key(dir)+"/") // of twoTables
