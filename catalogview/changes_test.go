@@ -309,7 +309,8 @@ func TestStaleIsAskedByHeadThoughTheListingExpired(t *testing.T) {
 		pass(4 * time.Second)
 		v.Stale(objectstore.Location{Bucket: "b", Key: "data/a"})
 		pass(2 * time.Second)
-		wantObject(t, v, "db/t/a", "new")
+		keepTable(t, v)
+		wantRequests(t, "Stale", s.requests(func() { wantObject(t, v, "db/t/a", "new") }), both())
 	})
 }
 

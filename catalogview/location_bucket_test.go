@@ -1,6 +1,7 @@
 package catalogview
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -212,4 +213,20 @@ func TestRequestsForManifestsInABucket(t *testing.T) {
 		pass(6 * time.Second)
 		wantRequests(t, "ls after the TTL", s.requests(func() { ls(t, v, "db") }), map[string]int{"list": 2, "stat": 40})
 	})
+}
+
+func TestCase39ALocationNeedsNoRightsOnItsName(t *testing.T) {
+	for _, denied := range []string{"stat", "list"} {
+		v, s := rootView(t, nil)
+		s.set("wh/db/t/_sqe/table.json", manifestOf("db/t", "data/t", nil, nil))
+		s.setOn(func(_ context.Context, op string, loc objectstore.Location) error {
+			if op == denied && strings.HasPrefix(loc.Key, "wh/data/") {
+				return objectstore.ErrPermission
+			}
+			return nil
+		})
+		if tab := lookup(t, v, "db/t").Table; !tab.Readable || !tab.Writable {
+			t.Errorf("%s denied: %+v", denied, tab)
+		}
+	}
 }
