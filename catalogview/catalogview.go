@@ -152,6 +152,8 @@ type Options struct {
 	MaxKey int
 	// Now is the clock (time.Now).
 	Now func() time.Time
+
+	silence *silence // of the source; shared by all that is cached of it
 }
 
 func (o Options) orDefault() Options {
@@ -170,6 +172,9 @@ func (o Options) orDefault() Options {
 	}
 	if o.EvalSymlinks == nil {
 		o.EvalSymlinks = filepath.EvalSymlinks
+	}
+	if o.silence == nil {
+		o.silence = &silence{}
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -86,7 +86,7 @@ func (c *cells[T]) get(ctx context.Context, key string, load func(context.Contex
 	answer := c.flight.DoChan(flight, func() (any, error) { return c.load(ctx, key, load) })
 	var patience <-chan time.Time
 	if stale {
-		t := time.NewTimer(c.o.Patience)
+		t := time.NewTimer(c.o.patience(now))
 		defer t.Stop()
 		patience = t.C
 	}
@@ -101,6 +101,7 @@ func (c *cells[T]) get(ctx context.Context, key string, load func(context.Contex
 		}
 		return none, r.Err
 	case <-patience:
+		c.o.waited()
 		return k.value, nil
 	case <-ctx.Done():
 		return none, context.Cause(ctx)
@@ -140,6 +141,7 @@ func (c *cells[T]) load(ctx context.Context, key string, load func(context.Conte
 	}()
 	at := c.o.Now()
 	value, err = load(ctx)
+	c.o.answered(err)
 	c.keep(key, cell[T]{value: value, err: err, at: at}, generation)
 	return value, err
 }

@@ -122,6 +122,7 @@ func (c *flat) lookUp(ctx context.Context, d *directory, name string, now time.T
 	select {
 	case <-f.done:
 	case <-limit:
+		c.o.waited()
 		err = errPatience
 	case <-ctx.Done():
 		err = context.Cause(ctx)
@@ -152,6 +153,7 @@ func (c *flat) launch(ctx context.Context, d *directory, name string, now time.T
 	c.loads.Go(func() {
 		a, err := c.ask(ctx, d.loc, name)
 		err = because(ctx, err)
+		c.o.answered(err)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.end(seq)

@@ -219,6 +219,9 @@ func (c *flat) finish(d *directory, l *listing, err error) {
 	if l.expiry != nil {
 		l.expiry.Stop()
 	}
+	if !l.dropped {
+		c.o.answered(err)
+	}
 	l.done, l.err = true, err
 	l.notify()
 	if d.running != l {

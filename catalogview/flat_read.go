@@ -107,6 +107,9 @@ func (c *flat) answered(ctx context.Context, l *listing, stale bool, enough func
 	defer stop()
 	for !l.done && !enough() {
 		if err := c.await(ctx, l, limit); err != nil {
+			if errors.Is(err, errPatience) {
+				c.o.waited()
+			}
 			return err
 		}
 	}
@@ -122,7 +125,7 @@ func (c *flat) patience(stale bool, begun time.Time) (<-chan time.Time, func()) 
 	if !stale {
 		return nil, func() {}
 	}
-	t := time.NewTimer(c.o.Patience - c.o.Now().Sub(begun))
+	t := time.NewTimer(c.o.patience(begun))
 	return t.C, func() { t.Stop() }
 }
 
