@@ -58,7 +58,7 @@ func (c *flat) known(d *directory, name string, now time.Time) (a answer, sure b
 	}
 	var at time.Time
 	if !believed && d.whole != nil {
-		if a, at = d.whole.find(name); c.fresh(at, now) {
+		if a, at = d.whole.find(name); now.Sub(at) < c.lifetime(a.is) {
 			return a, true
 		}
 	}
@@ -87,10 +87,12 @@ func (c *flat) lifetime(is known) time.Duration {
 }
 
 // byListing says that the name is best asked for by listing the directory: that
-// was listed before, by one request, and no listing is distrusted.
+// was listed before, by one request, and no listing is distrusted. A listing that
+// is too old to tell of an absence alone is good enough a reason: who makes many
+// new files in a directory asks once a NegativeTTL then, not for each.
 func (c *flat) byListing(d *directory, name string, now time.Time) bool {
 	w := d.whole
-	return w != nil && w.count <= onePage && !c.fresh(w.at, now) && c.usable(w.at, now) && !now.Before(d.facts[name].until)
+	return w != nil && w.count <= onePage && now.Sub(w.at) >= min(c.o.TTL, c.o.NegativeTTL) && c.usable(w.at, now) && !now.Before(d.facts[name].until)
 }
 
 // relist waits for a new listing of a directory, unless it turns out to have

@@ -87,7 +87,6 @@ func TestAListingIsFreshForItsTTL(t *testing.T) {
 			wantLs(t, v, "db/t", "a", "d/")
 			wantObject(t, v, "db/t/a", "1")
 			wantDirectory(t, v, "db/t/d")
-			wantAbsent(t, v, "db/t/b")
 		}), none())
 		pass(2 * time.Millisecond)
 		keepTable(t, v)
@@ -96,6 +95,24 @@ func TestAListingIsFreshForItsTTL(t *testing.T) {
 			wantObject(t, v, "db/t/a", "2")
 			wantAbsent(t, v, "db/t/d")
 			wantLs(t, v, "db/t", "a", "b")
+		}), map[string]int{"list": 1})
+	})
+}
+
+// Who polls for a name sees it within the negative TTL, whether it was listed or
+// looked up before; and who makes new files in a directory asks once in that time.
+func TestCase32AbsenceByAListingIsBelievedForTheNegativeTTL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, s := bucketView(t, nil, "a|1")
+		wantLs(t, v, "db/t", "a")
+		s.set("data/b", "2")
+		pass(999 * time.Millisecond)
+		wantRequests(t, "in time", s.requests(func() { wantAbsent(t, v, "db/t/b") }), none())
+		pass(2 * time.Millisecond)
+		wantRequests(t, "later", s.requests(func() {
+			wantObject(t, v, "db/t/b", "2")
+			wantAbsent(t, v, "db/t/c")
+			wantAbsent(t, v, "db/t/d")
 		}), map[string]int{"list": 1})
 	})
 }
