@@ -95,13 +95,17 @@ func (m *Manifests) Databases(ctx context.Context) iter.Seq2[Database, error] {
 	}
 }
 
-// Database is [Source]'s.
+// Database is [Source]'s. Where the store does not let us see whether there is one
+// there may be: who has rights on a table has them on it alone.
 func (m *Manifests) Database(ctx context.Context, name string) (Database, error) {
 	if badName(name) || table.Hidden(name) {
 		return Database{}, fmt.Errorf("database %q: %w", name, objectstore.ErrNotExist)
 	}
 	prefix := m.below(name + "/")
 	for e, err := range m.store.List(ctx, prefix, objectstore.ListOptions{Delimiter: true, Limit: 1}) {
+		if m.flat && errors.Is(err, objectstore.ErrPermission) && !strings.HasSuffix(name, entrySuffix) {
+			return m.database(name, time.Time{}), nil
+		}
 		if err != nil {
 			return Database{}, fmt.Errorf("database %q: %w", name, err)
 		}
