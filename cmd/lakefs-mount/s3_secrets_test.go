@@ -1,7 +1,7 @@
 package main
 
 import (
-	"io/fs"
+	iofs "io/fs"
 	"net/http"
 	"path/filepath"
 	"strconv"
@@ -25,8 +25,11 @@ func TestCase65SecretsAreNowhereWhenThingsFailOnS3(t *testing.T) {
 	proxy.Add(faulty.Rule{If: func(q *faulty.Request) bool { return q.Header.Get("X-Amz-Security-Token") != "" }, Fault: d})
 	lake.Start("--profile=rotating", "--log-level=debug", "--io-timeout=1s", "--metadata-ttl=0", "--negative-ttl=0")
 	for _, f := range []faulty.Fault{
-		faulty.Status{Code: 503, S3Code: "SlowDown"}, faulty.Refuse{}, faulty.Status{Code: http.StatusForbidden, S3Code: "SignatureDoesNotMatch"},
-		faulty.Status{Code: 400, S3Code: "InvalidToken", Message: "The provided token is malformed or otherwise invalid."}, faulty.Status{Code: 502, HTML: true},
+		faulty.Refuse{},
+		faulty.Status{Code: 503, S3Code: "SlowDown"},
+		faulty.Status{Code: 502, HTML: true},
+		faulty.Status{Code: http.StatusForbidden, S3Code: "SignatureDoesNotMatch"},
+		faulty.Status{Code: 400, S3Code: "InvalidToken", Message: "The provided token is malformed or otherwise invalid."},
 	} {
 		rule := proxy.Add(faulty.Rule{Fault: f})
 		_ = lake.Sh(`cd ` + notes + `; ls; cat a.csv; echo 2,two >kept.csv`)
@@ -46,7 +49,7 @@ func TestCase65SecretsAreNowhereWhenThingsFailOnS3(t *testing.T) {
 		t.Errorf("nothing was logged at level debug, or no error: %s", shown["the log"])
 	}
 	lake.Unmount()
-	err := filepath.WalkDir(lake.State, func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(lake.State, func(path string, e iofs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {
 			shown[path] = readAll(t, path)
 		}
