@@ -165,7 +165,10 @@ func (f *FS) objectInode(ctx context.Context, d *dirNode, n catalogview.Node, ou
 func (f *FS) dirAttributes(a *fuse.Attr, ino uint64, n catalogview.Node) {
 	f.fill(a, ino, 0, n.ModTime)
 	a.Mode = syscall.S_IFDIR
-	f.overlay(a, n.Location(), "", f.DirMode)
+	f.owned(a, f.DirMode)
+	if set, ok := f.Attr.Get(attrKey(n.Location()), ""); ok {
+		overlay(a, set)
+	}
 	if set, ok := f.Attr.Get(timeKey(n.Location()), f.stamp(n)); ok && set.MTime != nil {
 		a.SetTimes(set.MTime, set.MTime, set.MTime)
 	}

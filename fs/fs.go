@@ -221,14 +221,14 @@ func (f *FS) fill(a *fuse.Attr, ino uint64, size int64, t time.Time) {
 	a.SetTimes(&t, &t, &t)
 }
 
-// overlay puts what was set through the mount, or else the metadata, over the
-// defaults: mode, owner, modification time of an object or directory.
-func (f *FS) overlay(a *fuse.Attr, loc objectstore.Location, etag string, def os.FileMode) {
+// owned fills mode and owner as they are where nothing was set.
+func (f *FS) owned(a *fuse.Attr, def os.FileMode) {
 	a.Mode, a.Uid, a.Gid = a.Mode&unix.S_IFMT|uint32(def&^f.Umask), f.UID, f.GID
-	set, ok := f.Attr.Get(attrKey(loc), etag)
-	if !ok {
-		return
-	}
+}
+
+// overlay puts what was set through the mount over the defaults: mode, owner,
+// modification time of an object or directory.
+func overlay(a *fuse.Attr, set attr.Attributes) {
 	if set.Mode != nil {
 		a.Mode = a.Mode&unix.S_IFMT | *set.Mode&0o7777
 	}

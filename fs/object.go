@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"syscall"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"github.com/lakefs-mount/lakefs-mount/attr"
 	"github.com/lakefs-mount/lakefs-mount/cache"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
@@ -22,6 +24,9 @@ type objectNode struct {
 	lockable
 	fs      *FS
 	version objectstore.Object // its Location is where it lay when the node was made; see object
+	// set is what was last known to be set on the version. It stays the version's
+	// when its name goes, or passes to another version: descriptors are open on it.
+	set atomic.Pointer[attr.Attributes]
 }
 
 var (
@@ -61,7 +66,13 @@ func (o *objectNode) attributes(a *fuse.Attr) {
 	if m, ok := metaMode(v.Meta); ok {
 		mode = m
 	}
-	o.fs.overlay(a, v.Location, v.ETag, mode)
+	o.fs.owned(a, mode)
+	if set, ok := o.fs.Attr.Get(attrKey(v.Location), v.ETag); ok {
+		o.set.Store(&set)
+	}
+	if set := o.set.Load(); set != nil {
+		overlay(a, *set)
+	}
 }
 
 // Getattr costs no request: the node is a version.
