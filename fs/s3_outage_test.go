@@ -31,14 +31,13 @@ type outage struct {
 	mu      sync.Mutex
 	written map[string]bool // names in db/t/w, and whether the close told success
 	fine    map[string]int  // loops' rounds that succeeded
-	failed  map[string]int
 }
 
 func newOutage(t *testing.T, server *s3test.Server) *outage {
 	t.Helper()
 	o := &outage{
 		t: t, files: make(map[string]string), stop: make(chan struct{}),
-		written: make(map[string]bool), fine: make(map[string]int), failed: make(map[string]int),
+		written: make(map[string]bool), fine: make(map[string]int),
 	}
 	all := map[string]string{"w/first": "first", "idle/a": "a", "idle/b": "b"}
 	for i := range 20 {
@@ -66,14 +65,12 @@ func (o *outage) loop(what string, round func(n int) error) {
 			default:
 			}
 			err := round(n)
-			o.mu.Lock()
-			if err == nil {
+			switch {
+			case err == nil:
+				o.mu.Lock()
 				o.fine[what]++
-			} else {
-				o.failed[what]++
-			}
-			o.mu.Unlock()
-			if err != nil && !errors.Is(err, syscall.EIO) {
+				o.mu.Unlock()
+			case !errors.Is(err, syscall.EIO):
 				o.t.Errorf("%s: %v; want success or EIO", what, err)
 				return
 			}
@@ -81,10 +78,11 @@ func (o *outage) loop(what string, round func(n int) error) {
 	})
 }
 
-func (o *outage) rounds(what string) (fine, failed int) {
+// rounds are those of a loop that succeeded.
+func (o *outage) rounds(what string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.fine[what], o.failed[what]
+	return o.fine[what]
 }
 
 func (o *outage) read(n int) error {
@@ -148,7 +146,7 @@ func (o *outage) run(down, up func(testing.TB), lasts time.Duration) {
 		o.loop(what, round)
 	}
 	progress := func(what string, than map[string]int) func() bool {
-		return func() bool { fine, _ := o.rounds(what); return o.t.Failed() || fine > than[what]+3 }
+		return func() bool { return o.t.Failed() || o.rounds(what) > than[what]+3 }
 	}
 	for what := range loops {
 		o.Eventually(what+" works", 0, progress(what, nil))
@@ -156,17 +154,17 @@ func (o *outage) run(down, up func(testing.TB), lasts time.Duration) {
 	o.MustSh(`ls -l db/t/idle`)
 	down(o.t)
 	away := time.NewTimer(lasts)
-	written, _ := o.rounds("write")
+	written := o.rounds("write")
 	o.works()
 	<-away.C
-	if now, _ := o.rounds("write"); now > written+1 { // one may have been on its way
+	if now := o.rounds("write"); now > written+1 { // one may have been on its way
 		o.t.Errorf("%d files were written while the store was away", now-written)
 	}
 	o.MustSh(`df . && cat .lakefs/status.json .lakefs/stats`)
 	up(o.t)
 	before := make(map[string]int)
 	for what := range loops {
-		before[what], _ = o.rounds(what)
+		before[what] = o.rounds(what)
 	}
 	for what := range loops {
 		o.Eventually(what+" works again", 0, progress(what, before))

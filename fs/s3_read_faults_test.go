@@ -113,6 +113,18 @@ func TestCase31ABodyThatEndsEarlyOnceOnS3(t *testing.T) {
 	}
 }
 
+// A body that stands still is asked for again from where it stopped.
+func TestCase31ABodyThatStallsOnS3(t *testing.T) {
+	t.Parallel()
+	content := numbered('s', 9<<20)
+	l := behindFaults(t, map[string]string{"f": content}, quick...)
+	a := l.Proxy.Add(faulty.Rule{Op: "GetObject", Key: l.Key("db/t/f"), Times: 1, Fault: faulty.StallBody{After: 100_000}})
+	wantContent(t, l, "db/t/f", content)
+	if a.Hits() != 1 {
+		t.Errorf("%d bodies stalled, want 1", a.Hits())
+	}
+}
+
 // A store that cuts each body gets on all the same, as long as bytes come.
 func TestCase31EachBodyEndsEarlyOnS3(t *testing.T) {
 	t.Parallel()
@@ -163,23 +175,35 @@ func ranged(q *faulty.Request) bool { return q.Range != "" }
 
 func TestCase31BadBodiesAreNeverServedOnS3(t *testing.T) {
 	t.Parallel()
-	content := numbered('c', 20<<20) // more than is fetched whole
 	for what, fault := range badBodies() {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			l := behindFaults(t, map[string]string{"f": content, "other": "fine"}, quick...)
-			l.MustSh(`ls db/t`)
-			a := l.Proxy.Add(faulty.Rule{Op: "GetObject", Key: l.Key("db/t/f"), If: ranged, Fault: fault})
-			wantNoBytes(t, l, "db/t/f", content)
-			if hits := a.Hits(); hits == 0 || hits > mostAsked {
-				t.Errorf("%d requests met the fault, want 1 to %d", hits, mostAsked)
-			}
-			wantContent(t, l, "db/t/other", "fine")
-			l.Proxy.Clear()
-			if got := l.MustSh(`md5sum <db/t/f`); got != l.MustSh(`md5sum <`+l.Window("db/t/f")) {
-				t.Errorf("afterwards the file has another sum, so wrong bytes were kept")
-			}
+			neverServed(t, numbered('c', 20<<20), ranged, fault) // more than is fetched whole
 		})
+	}
+	for _, what := range []string{"cut", "short", "long", "a page of an error"} {
+		t.Run(what+", of a small file", func(t *testing.T) {
+			t.Parallel()
+			neverServed(t, numbered('c', 100_000), nil, badBodies()[what])
+		})
+	}
+}
+
+// neverServed reads a file whose GETs fail for good, or those that match, and then
+// do not.
+func neverServed(t *testing.T, content string, match func(*faulty.Request) bool, fault faulty.Fault) {
+	t.Helper()
+	l := behindFaults(t, map[string]string{"f": content, "other": "fine"}, quick...)
+	l.MustSh(`ls db/t`)
+	a := l.Proxy.Add(faulty.Rule{Op: "GetObject", Key: l.Key("db/t/f"), If: match, Fault: fault})
+	wantNoBytes(t, l, "db/t/f", content)
+	if hits := a.Hits(); hits == 0 || hits > mostAsked {
+		t.Errorf("%d requests met the fault, want 1 to %d", hits, mostAsked)
+	}
+	wantContent(t, l, "db/t/other", "fine")
+	a.Remove()
+	if got := l.MustSh(`md5sum <db/t/f`); got != l.MustSh(`md5sum <`+l.Window("db/t/f")) {
+		t.Error("afterwards the file has another sum, so wrong bytes were kept")
 	}
 }
 

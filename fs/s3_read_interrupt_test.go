@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -66,42 +67,46 @@ func TestS3InterruptedReaderReturnsAtOnce(t *testing.T) {
 	files := map[string]string{"g": "answered"}
 	for _, s := range signals {
 		files[fmt.Sprint("open", int(s))], files[fmt.Sprint("read", int(s))], files[fmt.Sprint("dir", int(s), "/x")] = content, content, content
+		files[fmt.Sprint("look", int(s), "/x")] = content
 	}
 	l := behindFaults(t, files, "--io-timeout=5m")
 	l.MustSh(`ls -l db/t`)
 	faults := map[string]struct {
-		program string
+		program []string
 		rule    faulty.Rule
+		prints  string
 	}{
-		"dir":  {"ls", faulty.Rule{Op: "ListObjectsV2", Fault: faulty.Hang{}}},
-		"open": {"cat", faulty.Rule{Op: "GetObject", Fault: faulty.Hang{}}},
-		"read": {"cat", faulty.Rule{Op: "GetObject", Fault: faulty.StallBody{After: 1000}}},
+		"dir%d":    {[]string{"ls"}, faulty.Rule{Op: "ListObjectsV2", Fault: faulty.Hang{}}, "x\n"},
+		"look%d/x": {[]string{"stat", "-c", "%s"}, faulty.Rule{Op: "HeadObject", Fault: faulty.Hang{}}, "200000\n"},
+		"open%d":   {[]string{"cat"}, faulty.Rule{Op: "GetObject", Fault: faulty.Hang{}}, content},
+		"read%d":   {[]string{"cat"}, faulty.Rule{Op: "GetObject", Fault: faulty.StallBody{After: 1000}}, content},
 	}
-	var beside []*child
+	beside := make(map[*child]string)
 	for _, s := range signals {
 		for what, f := range faults {
-			name := fmt.Sprint("db/t/", what, int(s))
+			name := "db/t/" + fmt.Sprintf(what, int(s))
 			f.rule.Key = l.Key(name)
 			a := l.Proxy.Add(f.rule)
-			c := start(t, f.program, l.Path(name))
+			args := append(slices.Clone(f.program), l.Path(name))
+			c := start(t, args...)
 			a.Wait(t, 1)
-			beside = append(beside, start(t, f.program, l.Path(name)))
+			beside[start(t, args...)] = f.prints
 			if err := c.cmd.Process.Signal(s); err != nil {
 				t.Fatal(err)
 			}
 			if state := c.wantEnd(t); !state.Signaled() || state.Signal() != s {
-				t.Errorf("%s of %s after %v: state %#x, output %q", f.program, name, s, state, brief(c.out.String()))
+				t.Errorf("%q of %s after %v: state %#x, output %q", f.program, name, s, state, brief(c.out.String()))
 			}
 		}
 	}
 	wantContent(t, l, "db/t/g", "answered")
 	l.Proxy.Clear()
 	l.Proxy.Release()
-	for _, c := range beside {
+	for c, want := range beside {
 		if state := c.wantEnd(t); state.ExitStatus() != 0 {
 			t.Errorf("%q beside one that was killed: %d, %s", c.cmd.Args, state.ExitStatus(), brief(c.out.String()))
 		}
-		if got := c.out.String(); got != content && got != "x\n" {
+		if got := c.out.String(); got != want {
 			t.Errorf("%q beside one that was killed prints %s", c.cmd.Args, brief(got))
 		}
 	}

@@ -87,6 +87,46 @@ func TestCase40APageThatFailsOnS3(t *testing.T) {
 	}
 }
 
+// badListings are answers that are no whole page of names.
+func badListings() map[string]faulty.Fault {
+	return map[string]faulty.Fault{
+		"cut":            faulty.CutBody{After: 10_000},
+		"not whole":      faulty.WrongLength{Short: 10_000},
+		"without an end": faulty.WrongLength{Short: 5},
+		"empty":          faulty.WrongLength{Short: 1 << 30},
+		"a web page":     faulty.Status{Code: http.StatusOK, HTML: true},
+		"an error":       faulty.OK200Error{S3Code: "InternalError"},
+	}
+}
+
+// What is no whole page is not taken for a short one.
+func TestCase40ABadPageIsNoShortOneOnS3(t *testing.T) {
+	t.Parallel()
+	for what, fault := range badListings() {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			l := behindFaults(t, manyKeys(300), quick...)
+			l.MustSh(`ls db`)
+			a := l.Proxy.Add(faulty.Rule{Op: "ListObjectsV2", Key: l.Key("db/t/d300"), Fault: fault})
+			for range 2 {
+				_, err := l.Names("db/t/d300")
+				wantErrno(t, "a listing that is none", err, syscall.EIO)
+			}
+			if a.Hits() == 0 {
+				t.Error("nothing met the fault")
+			}
+			l.Proxy.Clear()
+			wantCount(t, l, 300)
+			l.MustSh(`echo refresh >.lakefs/ctl; ls db`)
+			a = l.Proxy.Add(faulty.Rule{Op: "ListObjectsV2", Key: l.Key("db/t/d300"), Times: 2, Fault: fault})
+			wantCount(t, l, 300)
+			if a.Hits() != 2 {
+				t.Errorf("%d listings met the fault, want 2", a.Hits())
+			}
+		})
+	}
+}
+
 func wantCount(t *testing.T, l *mounttest.Lake, want int) {
 	t.Helper()
 	if names, err := l.Names(fmt.Sprint("db/t/d", want)); err != nil || len(names) != want {

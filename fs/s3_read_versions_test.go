@@ -146,7 +146,7 @@ func gzipped(t *testing.T, content string) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	_, err := io.WriteString(w, content)
-	if err := errors.Join(err, w.Close()); err != nil {
+	if err = errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
