@@ -27,7 +27,7 @@ func (m *move) tree(ctx context.Context, from catalogview.Node, to objectstore.L
 	if err := m.emptyTarget(ctx, to); err != nil {
 		return err
 	}
-	objects, err := m.objectsBelow(ctx, from.Location())
+	objects, markers, err := m.objectsBelow(ctx, from.Location())
 	if err != nil {
 		return err
 	}
@@ -41,6 +41,9 @@ func (m *move) tree(ctx context.Context, from catalogview.Node, to objectstore.L
 		m.fs.verified.drop(o.Location)
 		m.fs.View.Wrote(moved[i])
 		m.fs.verified.note(moved[i])
+	}
+	if err := m.moveMarkers(ctx, markers, from.Location()); err != nil {
+		return err
 	}
 	m.fs.View.Removed(from.Location())
 	m.fs.changedIn(from.Location())
@@ -67,54 +70,77 @@ func (m *move) emptyTarget(ctx context.Context, to objectstore.Location) error {
 }
 
 // objectsBelow lists what is to be moved, if all of it may be.
-func (m *move) objectsBelow(ctx context.Context, dir objectstore.Location) ([]objectstore.Object, error) {
+// markers are the empty objects of directories ("p/"), which others made.
+func (m *move) objectsBelow(ctx context.Context, dir objectstore.Location) (objects, markers []objectstore.Object, err error) {
 	limit := m.fs.RenameLimit
 	if limit == 0 {
 		limit = defaultRenameLimit
 	}
-	var objects []objectstore.Object
 	for e, err := range m.fs.Store.List(ctx, dir, objectstore.ListOptions{Limit: limit + 1}) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if err := m.fs.mayChange(e.Object, WriteOverwrite); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if objects = append(objects, e.Object); len(objects) > limit {
-			return nil, errTreeTooLarge
+		if strings.HasSuffix(e.Key, "/") && e.Size == 0 {
+			markers = append(markers, e.Object)
+		} else {
+			objects = append(objects, e.Object)
+		}
+		if len(objects)+len(markers) > limit {
+			return nil, nil, errTreeTooLarge
 		}
 	}
-	return objects, nil
+	return objects, markers, nil
 }
 
+// moveMarkers makes the directories that markers stand for directories of the
+// mount at the new name: this program writes no markers, and a server need not
+// copy them.
+func (m *move) moveMarkers(ctx context.Context, markers []objectstore.Object, from objectstore.Location) error {
+	for _, o := range markers {
+		below := strings.TrimSuffix(strings.TrimPrefix(o.Key, from.Key), "/")
+		if err := m.fs.deleteOne(ctx, o.Location); err != nil {
+			return err
+		}
+		path := m.to
+		if below != "" {
+			path = child(path, below)
+		}
+		m.fs.warnLocal(path, m.fs.local.make(path))
+		m.fs.View.Removed(o.Location)
+	}
+	return nil
+}
+
+// moveAll fills moved with what was moved. A move that has begun is never broken
+// off for the failure of another: it would leave its object at both names.
 func (m *move) moveAll(ctx context.Context, objects, moved []objectstore.Object, from, to objectstore.Location) error {
-	g, ctx := errgroup.WithContext(ctx)
+	g, failed := errgroup.WithContext(ctx)
 	g.SetLimit(renamesAtOnce)
 	for i, o := range objects {
 		g.Go(func() error {
-			if err := ctx.Err(); err != nil {
+			if err := failed.Err(); err != nil {
 				return err
 			}
 			dst := objectstore.Location{Bucket: to.Bucket, Key: to.Key + strings.TrimPrefix(o.Key, from.Key)}
 			obj, err := m.moveOne(ctx, dst, o)
+			if err != nil { // taken back, or left to the next mount
+				m.fs.superseded(o.Location)
+				m.fs.superseded(dst)
+				return err
+			}
 			moved[i] = obj
-			return err
+			return nil
 		})
 	}
 	return g.Wait()
 }
 
-// moveOne moves one object. A directory's own, which others made ("p/"), has
-// nothing in it to lose.
+// moveOne moves one object.
 func (m *move) moveOne(ctx context.Context, dst objectstore.Location, o objectstore.Object) (objectstore.Object, error) {
-	if !strings.HasSuffix(o.Key, "/") {
-		return m.fs.Committer.Rename(ctx, dst, o, objectstore.Cond{IfNoneMatch: true})
-	}
-	obj, err := m.fs.Store.Copy(ctx, dst, o, objectstore.PutOptions{})
-	if err != nil {
-		return obj, err
-	}
-	return obj, m.fs.deleteOne(ctx, o.Location)
+	return m.fs.Committer.Rename(ctx, dst, o, objectstore.Cond{IfNoneMatch: true})
 }
 
 // moveBack undoes what moveAll did before it failed.
