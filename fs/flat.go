@@ -49,6 +49,14 @@ func (f *FS) published(path string, o objectstore.Object) {
 	f.warnLocal(path, f.local.filled(dir))
 }
 
+// unpublished undoes published's part on the directory, for a file that lost its
+// name while it was published: what removed it may have come first.
+func (f *FS) unpublished(path string) {
+	if f.flat {
+		f.keepLocal(path)
+	}
+}
+
 // vanished tells them that the object at path is gone. Its directory stays, as
 // on any disk, until it is removed.
 func (f *FS) vanished(path string, loc objectstore.Location) {

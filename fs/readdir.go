@@ -117,14 +117,14 @@ func (h *dirHandle) fetch(ctx context.Context, path string) (more bool, err erro
 		h.next, h.stop = iter.Pull2(f.View.ReadDir(h.ctx, path))
 	}
 	if h.local != nil {
-		return h.fetchLocal(ctx, path)
+		return h.fetchLocal(path)
 	}
 	stop := f.endWith(ctx, h.ctx, h.cancel)
 	n, err, ok := h.next()
 	stop()
 	if !ok || errors.Is(err, objectstore.ErrNotExist) && (f.virtual(path) || f.local.has(path)) {
 		h.local = h.onlyLocal(path)
-		return h.fetchLocal(ctx, path)
+		return h.fetchLocal(path)
 	}
 	if err != nil {
 		h.failed = err
@@ -155,13 +155,18 @@ func (h *dirHandle) onlyLocal(path string) []string {
 	})
 }
 
-// fetchLocal is fetch behind the end of the store's listing.
-func (h *dirHandle) fetchLocal(ctx context.Context, path string) (more bool, err error) {
+// fetchLocal is fetch behind the end of the store's listing. It runs on the
+// listing's context: an interrupt of the request must not leave a name out.
+func (h *dirHandle) fetchLocal(path string) (more bool, err error) {
 	for len(h.local) > 0 {
 		base := h.local[0]
 		h.local = h.local[1:]
-		n, err := h.dir.fs.localNode(ctx, child(path, base))
-		if err != nil || !h.dir.fs.local.has(n.Path) {
+		n, err := h.dir.fs.localNode(h.ctx, child(path, base))
+		switch {
+		case err != nil && h.ctx.Err() != nil:
+			h.failed = err
+			return false, err
+		case err != nil || !h.dir.fs.local.has(n.Path):
 			continue // a database or table above one; or removed meanwhile
 		}
 		h.given.add(base, true)

@@ -68,8 +68,9 @@ func (f *FS) unlink(ctx context.Context, path string) error {
 		return err
 	}
 	f.Attr.Delete(attrKey(n.Object.Location))
-	f.vanished(path, n.Object.Location)
-	return f.unlinkStaged(path)
+	err = f.unlinkStaged(path)
+	f.vanished(path, n.Object.Location) // after the writers lost their name: see unpublished
+	return err
 }
 
 // unlinkStaged takes path from all who write there: they publish nothing.

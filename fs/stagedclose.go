@@ -208,9 +208,20 @@ func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 		s.freeRoom()
 		return s.fs.fail(opPublish, s.path(), err)
 	}
-	s.fs.remember(s.path(), obj, s.file.Record().Attributes)
+	path := s.path()
+	s.fs.remember(path, obj, s.file.Record().Attributes)
+	if s.nameless() {
+		s.fs.unpublished(path)
+	}
 	s.fs.names.hide(s)
 	return 0
+}
+
+// nameless reports whether the version was unlinked.
+func (s *stagedNode) nameless() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rule.unlinked
 }
 
 // freeRoom gives back what a file holds that did not fit on the staging disk:
