@@ -74,12 +74,16 @@ func supersedes(err error) bool {
 	return errors.Is(err, objectstore.ErrChanged) || errors.Is(err, objectstore.ErrNotExist)
 }
 
-// Pauses of lookupPinned: a store that contradicts itself for a while is not asked
-// all the time.
+// A store that contradicts itself (a look-up tells of one version, an open of
+// another) may do so for a moment: it is asked again, not all the time, and
+// believed to be broken after some two seconds.
 const (
-	pinPause    = time.Millisecond
-	maxPinPause = 500 * time.Millisecond
+	pinPause          = time.Millisecond
+	maxPinPause       = 500 * time.Millisecond
+	maxContradictions = 12
 )
+
+var errContradiction = errors.New("the store has another version than it tells of")
 
 // sleep waits, or returns ctx's error.
 func sleep(ctx context.Context, d time.Duration) error {
@@ -100,6 +104,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 // reader that was turned away once: a name that is replaced all the time must
 // not turn it away again.
 func (f *FS) lookupPinned(ctx context.Context, path string, tid uint32) (catalogview.Node, error) {
+	var before objectstore.Object
+	same := 0
 	for wait := time.Duration(0); ; wait = min(2*wait+pinPause, maxPinPause) {
 		if err := sleep(ctx, wait); err != nil {
 			return catalogview.Node{}, err
@@ -110,7 +116,13 @@ func (f *FS) lookupPinned(ctx context.Context, path string, tid uint32) (catalog
 		}
 		v, err := f.openVersion(ctx, n.Object)
 		if supersedes(err) {
-			continue
+			if n.Object.ETag != before.ETag || n.Object.Size != before.Size {
+				before, same = n.Object, 0
+			}
+			if same++; same < maxContradictions {
+				continue
+			}
+			return n, fmt.Errorf("%w: %s", errContradiction, err.Error()) // no redirect to look once more
 		}
 		if err != nil {
 			return n, err
