@@ -138,3 +138,56 @@ func TestS3RenamedDirectories(t *testing.T) {
 	wantNames(t, l, csvDir, "full", "gone")
 	wantNames(t, l, csvDir+"/gone", "a", "e", "empty", "new")
 }
+
+// TestS3RenamedDirectoryTakesAllAlong: what another put there unseen, what is
+// hidden, and what no path reaches.
+func TestS3RenamedDirectoryTakesAllAlong(t *testing.T) {
+	t.Parallel()
+	l := flatLake(t, true, map[string]string{"d/a": "a", "dd/beside": "b"})
+	l.MustSh(`ls -lR ` + csvDir)
+	keys := []string{"/late", "/.hidden", "/_temporary/0/x", "//unreachable", "/e/f"}
+	for _, key := range keys {
+		putKey(t, l, "d"+key)
+	}
+	putKey(t, l, "d-other/x")
+	// A marker of a directory that has bytes is nothing that can be written here.
+	putKey(t, l, "d/e/")
+	server, bucket := l.Bucket()
+	before := server.Keys(t, bucket, "")
+	wantErrno(t, "rename of a marker with bytes", rename(l, csvDir+"/d", csvDir+"/new"), syscall.EINVAL)
+	if after := server.Keys(t, bucket, ""); !slices.Equal(after, before) {
+		t.Errorf("the bucket has %q, had %q", after, before)
+	}
+	server.Put(t, bucket, l.Key(csvDir)+"/d/e/", nil)
+	server.Put(t, bucket, l.Key(csvDir)+"/d/empty/", nil)
+	wantErrno(t, "rename", rename(l, csvDir+"/d", csvDir+"/new"), 0)
+	want := []string{"dd/beside", "d-other/x", "new/a"}
+	for _, key := range keys {
+		want = append(want, "new"+key)
+	}
+	wantBucket(t, l, want...)
+	wantErrno(t, "stat of the old name", statErr(l, csvDir+"/d"), syscall.ENOENT)
+	wantContent(t, l, csvDir+"/new/late", "theirs\n")
+	wantContent(t, l, csvDir+"/new/a", "a")
+	wantNames(t, l, csvDir+"/new/empty")
+}
+
+// TestS3FileOfAnotherWhereTheMountHasADirectory: nothing hangs, and nothing of
+// theirs is replaced.
+func TestS3FileOfAnotherWhereTheMountHasADirectory(t *testing.T) {
+	t.Parallel()
+	for _, odd := range []bool{false, true} { // one server refuses a key below a file, one takes it
+		l := flatLake(t, odd, nil)
+		l.MustSh(`mkdir ` + csvDir + `/d`)
+		putKey(t, l, "d")
+		r := l.Sh(`printf mine | dd of=` + csvDir + `/d/f conv=fsync status=none`)
+		if got, _ := inStore(t, l, csvDir+"/d"); got != "theirs\n" {
+			t.Errorf("the other's file became %q", got)
+		}
+		got, there := inStore(t, l, csvDir+"/d/f")
+		if there != (r.Code == 0) || there && got != "mine" {
+			t.Errorf("exit code %d, and the store has %q, there %v: %s", r.Code, got, there, r.Err)
+		}
+		l.Remount("--write=delete")
+	}
+}
