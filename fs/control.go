@@ -97,13 +97,13 @@ func (c *controlDir) Lookup(ctx context.Context, base string, out *fuse.EntryOut
 }
 
 // Readdir lists what Lookup finds.
-func (c *controlDir) Readdir(context.Context) (gofs.DirStream, syscall.Errno) {
+func (c *controlDir) Readdir(ctx context.Context) (gofs.DirStream, syscall.Errno) {
 	dir, err := c.of.path()
 	if err != nil {
 		return nil, toErrno(err)
 	}
 	names := []string{"status.json"}
-	work, cancel := c.fs.background()
+	work, cancel := c.fs.work(ctx)
 	defer cancel()
 	if _, err := c.content(work, dir, "entry.json"); err == nil {
 		names = append(names, "entry.json")

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/faulty"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 )
@@ -80,6 +82,34 @@ func TestCase29Always503OnS3(t *testing.T) {
 			wantNames(t, l, "db/t", "f")
 			wantErrno(t, "a name that is not there", statErr(l, "db/t/none"), syscall.ENOENT)
 		})
+	}
+}
+
+// Where a directory is is not known from a store that fails: an error, and no
+// directory without a place.
+func TestS3AttributesOfADirectoryFail(t *testing.T) {
+	t.Parallel()
+	l := behindFaults(t, map[string]string{"d/f": "content"}, "--io-timeout=3s", "--metadata-ttl=1ms", "--negative-ttl=1ms")
+	place := func() (string, error) {
+		buf := make([]byte, 1000)
+		n := 0
+		err := l.Do("getxattr", func() (err error) {
+			n, err = unix.Getxattr(l.Path("db/t/d"), "user.lakefs.location", buf)
+			return err
+		})
+		return string(buf[:max(n, 0)]), err
+	}
+	want := l.URI("db/t/d") + "/"
+	if got, err := place(); err != nil || got != want {
+		t.Errorf("location of a directory: %q, %v; want %q", got, err, want)
+	}
+	l.Proxy.Add(faulty.Rule{Fault: slowDown()})
+	var err error
+	l.Eventually("what is known ends", seenWithin, func() bool { _, err = place(); return err != nil })
+	wantErrno(t, "location where the store answers 503", err, syscall.EIO)
+	l.Proxy.Clear()
+	if got, err := place(); err != nil || got != want {
+		t.Errorf("location when the store is well: %q, %v; want %q", got, err, want)
 	}
 }
 

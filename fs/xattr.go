@@ -2,6 +2,7 @@ package fs
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"syscall"
 
@@ -105,32 +106,46 @@ func (v *stagedViewNode) Listxattr(_ context.Context, dest []byte) (uint32, sysc
 	return v.xattrs().list(dest)
 }
 
-func (d *dirNode) xattrs() xattrs {
+// xattrs asks where the directory is. That there is none is no error.
+func (d *dirNode) xattrs(ctx context.Context) (xattrs, syscall.Errno) {
 	path, err := d.path()
 	if err != nil {
-		return nil
+		return nil, 0
 	}
-	ctx, cancel := d.fs.background()
+	work, cancel := d.fs.work(ctx)
 	defer cancel()
-	n, err := d.fs.lookup(ctx, path)
-	if err != nil || n.Location() == (objectstore.Location{}) {
-		return nil
+	n, err := d.fs.lookup(work, path)
+	switch {
+	case errors.Is(err, objectstore.ErrNotExist):
+		return nil, 0
+	case err != nil:
+		return nil, d.fs.fail("getxattr", path, err)
+	case n.Location() == (objectstore.Location{}):
+		return nil, 0
 	}
-	return xattrs{{xattrLocation, uri(n.Location())}}
+	return xattrs{{xattrLocation, uri(n.Location())}}, 0
 }
 
 // Getxattr reads one attribute. What the kernel and tools ask all the time
 // (security.*, system.*) is answered without a look-up.
-func (d *dirNode) Getxattr(_ context.Context, name string, dest []byte) (uint32, syscall.Errno) {
+func (d *dirNode) Getxattr(ctx context.Context, name string, dest []byte) (uint32, syscall.Errno) {
 	if name != xattrLocation {
 		return 0, toErrno(errNoAttribute)
 	}
-	return d.xattrs().get(name, dest)
+	x, e := d.xattrs(ctx)
+	if e != 0 {
+		return 0, e
+	}
+	return x.get(name, dest)
 }
 
 // Listxattr lists the attributes.
-func (d *dirNode) Listxattr(_ context.Context, dest []byte) (uint32, syscall.Errno) {
-	return d.xattrs().list(dest)
+func (d *dirNode) Listxattr(ctx context.Context, dest []byte) (uint32, syscall.Errno) {
+	x, e := d.xattrs(ctx)
+	if e != 0 {
+		return 0, e
+	}
+	return x.list(dest)
 }
 
 // Setxattr and Removexattr are not supported: tools fall back.
