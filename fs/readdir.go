@@ -34,9 +34,7 @@ type dirHandle struct {
 	dir  *dirNode
 	next func() (catalogview.Node, error, bool)
 	stop func()
-	// ctx is the listing's: a call of ours that dies ends it.
-	ctx    context.Context
-	cancel context.CancelFunc
+	cancel context.CancelFunc // ends the listing, when a reader dies that waits for it
 	// local are the names still to be given out of directories that live in the
 	// mount alone; nil until the listing has ended.
 	local []string
@@ -113,13 +111,14 @@ func (h *dirHandle) fetch(ctx context.Context, path string) (more bool, err erro
 		return false, h.failed
 	}
 	if h.next == nil {
-		h.ctx, h.cancel = context.WithCancel(context.Background())
-		h.next, h.stop = iter.Pull2(f.View.ReadDir(h.ctx, path))
+		listing, cancel := context.WithCancel(context.Background())
+		h.cancel = cancel
+		h.next, h.stop = iter.Pull2(f.View.ReadDir(listing, path))
 	}
 	if h.local != nil {
 		return h.fetchLocal(path)
 	}
-	stop := f.endWith(ctx, h.ctx, h.cancel)
+	stop := f.endWith(ctx, h.cancel)
 	n, err, ok := h.next()
 	stop()
 	if !ok || errors.Is(err, objectstore.ErrNotExist) && (f.virtual(path) || f.local.has(path)) {
@@ -155,15 +154,17 @@ func (h *dirHandle) onlyLocal(path string) []string {
 	})
 }
 
-// fetchLocal is fetch behind the end of the store's listing. It runs on the
-// listing's context: an interrupt of the request must not leave a name out.
+// fetchLocal is fetch behind the end of the store's listing. It does not run on
+// the request's context: an interrupt must not leave a name out.
 func (h *dirHandle) fetchLocal(path string) (more bool, err error) {
+	work, cancel := h.dir.fs.background()
+	defer cancel()
 	for len(h.local) > 0 {
 		base := h.local[0]
 		h.local = h.local[1:]
-		n, err := h.dir.fs.localNode(h.ctx, child(path, base))
+		n, err := h.dir.fs.localNode(work, child(path, base))
 		switch {
-		case err != nil && h.ctx.Err() != nil:
+		case err != nil && work.Err() != nil:
 			h.failed = err
 			return false, err
 		case err != nil || !h.dir.fs.local.has(n.Path):

@@ -58,13 +58,13 @@ func (f *FS) unlink(ctx context.Context, path string) error {
 	default:
 		return errIsDirectory
 	}
-	if err := f.mayChange(n.Object, WriteDelete); err != nil {
+	if err = f.mayChange(n.Object, WriteDelete); err != nil {
 		return err
 	}
-	if _, err := f.View.Resolve(ctx, path); err != nil {
+	if _, err = f.View.Resolve(ctx, path); err != nil {
 		return err
 	}
-	if err := f.deleteOne(ctx, n.Object.Location); err != nil {
+	if err = f.deleteOne(ctx, n.Object.Location); err != nil {
 		return err
 	}
 	f.Attr.Delete(attrKey(n.Object.Location))
@@ -126,10 +126,10 @@ func (f *FS) rmdir(ctx context.Context, path string) error {
 	if n.Kind == catalogview.KindTable {
 		return f.rmdirTable(ctx, path)
 	}
-	if err := f.mayRemoveDirectory(path, n.Location()); err != nil {
+	if err = f.mayRemoveDirectory(path, n.Location()); err != nil {
 		return err
 	}
-	if _, err := f.View.Resolve(ctx, path); err != nil {
+	if _, err = f.View.Resolve(ctx, path); err != nil {
 		return err
 	}
 	if f.flat {

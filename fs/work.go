@@ -32,21 +32,21 @@ func (f *FS) lasting() (context.Context, context.CancelFunc) {
 // interrupt by any other signal does not end it.
 func (f *FS) work(ctx context.Context) (context.Context, context.CancelFunc) {
 	work, cancel := f.background()
-	stop := f.endWith(ctx, work, cancel)
+	stop := f.endWith(ctx, cancel)
 	return work, func() {
 		stop()
 		cancel()
 	}
 }
 
-// endWith calls cancel, which ends work, once the caller of the request ctx is
-// being killed. stop ends the watch.
-func (f *FS) endWith(ctx, work context.Context, cancel func()) (stop func()) {
+// endWith calls cancel once the caller of the request ctx is being killed. stop
+// ends the watch, with the request.
+func (f *FS) endWith(ctx context.Context, cancel func()) (stop func()) {
 	if !f.flat {
 		return func() {} // a disk answers
 	}
 	over := make(chan struct{})
-	ended := context.AfterFunc(ctx, func() { f.whenDying(over, work, thread(ctx), cancel) })
+	ended := context.AfterFunc(ctx, func() { f.whenDying(over, thread(ctx), cancel) })
 	return func() {
 		ended()
 		close(over)
@@ -54,16 +54,14 @@ func (f *FS) endWith(ctx, work context.Context, cancel func()) (stop func()) {
 }
 
 // whenDying calls cancel once thread tid is being killed, unless the request is
-// over first, or its work.
-func (f *FS) whenDying(over <-chan struct{}, work context.Context, tid uint32, cancel func()) {
+// over first.
+func (f *FS) whenDying(over <-chan struct{}, tid uint32, cancel func()) {
 	tick := time.NewTicker(dyingPoll)
 	defer tick.Stop()
 	for !f.proc.dying(tid) {
 		select {
 		case <-tick.C:
 		case <-over:
-			return
-		case <-work.Done():
 			return
 		}
 	}

@@ -75,7 +75,7 @@ func TestWorkEndsWhenItsCallerDies(t *testing.T) {
 	defer cancel()
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {
-		f.whenDying(over, work, 7, cancel)
+		f.whenDying(over, 7, cancel)
 		close(ended)
 	}()
 	select {
@@ -93,7 +93,7 @@ func TestWorkEndsWhenItsCallerDies(t *testing.T) {
 	work, cancel = f.background()
 	defer cancel()
 	close(over)
-	f.whenDying(over, work, 8, cancel)
+	f.whenDying(over, 8, cancel)
 	if work.Err() != nil {
 		t.Error("a request that is over ended another's work")
 	}
