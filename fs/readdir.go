@@ -31,9 +31,9 @@ func (d *dirNode) OpendirHandle(context.Context, uint32) (gofs.FileHandle, uint3
 // whatever was removed meanwhile; rewinddir(3) begins a new listing. The bridge
 // calls one method of a handle at a time.
 type dirHandle struct {
-	dir  *dirNode
-	next func() (catalogview.Node, error, bool)
-	stop func()
+	dir    *dirNode
+	next   func() (catalogview.Node, error, bool)
+	stop   func()
 	cancel context.CancelFunc // ends the listing, when a reader dies that waits for it
 	// local are the names still to be given out of directories that live in the
 	// mount alone; nil until the listing has ended.
