@@ -68,7 +68,7 @@ func TestS3SlowUploadOutlastsTheTimeout(t *testing.T) {
 	l.MustSh(`head -c 24M /dev/urandom >` + file)
 	l.Proxy.SetLatency(faulty.Latency{BytesPerSecond: 4 << 20})
 	l.MustSh(`cp ` + file + ` ` + csvDir + `/f && cmp ` + file + ` ` + l.Window(csvDir+"/f"))
-	if n := requestsOf(l, "PutObject", "f"); n != 1 {
+	if n := putsOf(l, "f"); n != 1 {
 		t.Errorf("%d PUTs, want one\n%s", n, asked(l))
 	}
 	l.Proxy.SetLatency(faulty.Latency{})

@@ -34,7 +34,7 @@ func TestCase21UnsettledPublishOnS3(t *testing.T) {
 				l.Proxy.Add(onFile(l, "PutObject", name, blindFrom(l)))
 				wantErrno(t, "close", writeErr(l, csvDir+"/"+name, flags, "mine\n", nil), syscall.EIO)
 				l.Proxy.Clear()
-				puts := requestsOf(l, "PutObject", name)
+				puts := putsOf(l, name)
 				if later == "remount" {
 					l.Remount("--write=delete")
 				} else if r := l.Run("recover", "--publish=all", l.Root); r.Code != 0 {
@@ -43,7 +43,7 @@ func TestCase21UnsettledPublishOnS3(t *testing.T) {
 				l.Eventually("settled", 0, func() bool { return len(spools(t, l)) == 0 })
 				wantStore(t, l, csvDir+"/"+name, "mine\n")
 				wantContent(t, l, csvDir+"/"+name, "mine\n")
-				if again := requestsOf(l, "PutObject", name) - puts; again > 0 {
+				if again := putsOf(l, name) - puts; again > 0 {
 					t.Errorf("it was published %d times more\n%s", again, asked(l))
 				}
 				names := []string{"old"}
