@@ -83,8 +83,15 @@ func countRequest(set *lakemetrics.Set, q objectstore.S3Request) {
 	}
 }
 
-// commitRetry is how long a publish asks a store that does not answer.
-func commitRetry(r *request) time.Duration { return min(commitRetryMax, r.settings.IOTimeout) }
+// commitRetry is how long a publish asks a store again that did not answer. S3
+// has asked for all of --io-timeout by itself then: it is looked what came of it,
+// and no more, or a close would take twice the time.
+func commitRetry(r *request) time.Duration {
+	if r.source.onS3() {
+		return time.Nanosecond
+	}
+	return min(commitRetryMax, r.settings.IOTimeout)
+}
 
 // secretNames are the names that an entry may give as sqe.secret.
 func secretNames(r *request) []string { return slices.Sorted(maps.Keys(r.settings.Secrets)) }
