@@ -151,7 +151,7 @@ func TestReaddirSeeksAndRewinds(t *testing.T) {
 // What is removed while a directory is read takes no other name from the reader.
 func TestReaddirWhileNamesGo(t *testing.T) {
 	t.Parallel()
-	const n = 3000
+	const n = 1200 // many buffers of getdents; each removal is a request
 	l := mountMany(t, n, "--write=delete")
 	withDir(t, l, "db/t", 4096, func(d openDir) error {
 		seen := make(map[string]bool)

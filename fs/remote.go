@@ -40,9 +40,6 @@ func (f *FS) openVersion(ctx context.Context, o objectstore.Object) (opened, err
 		return opened{file: file, handle: f.openCache(o, file)}, nil
 	}
 	h := f.openCache(o, nil)
-	if f.verified.has(o) {
-		return opened{handle: h}, nil
-	}
 	err := f.verify(ctx, o, h)
 	if err == nil {
 		f.verified.note(o)
@@ -56,10 +53,11 @@ func (f *FS) openVersion(ctx context.Context, o objectstore.Object) (opened, err
 }
 
 // verify asks the store whether o is what is there: by its first bytes, or where
-// those are cached by its head alone.
+// those are cached by its head alone, once a TTL. The first bytes are asked for in
+// any case: a small file that is replaced the next moment is read to its end.
 func (f *FS) verify(ctx context.Context, o objectstore.Object, h *cache.Handle) error {
 	asked, err := h.Begin(ctx)
-	if err != nil || asked {
+	if err != nil || asked || f.verified.has(o) {
 		return err
 	}
 	now, err := f.Store.Stat(ctx, o.Location)
