@@ -23,7 +23,12 @@ type flushFacts struct {
 	opener bool // from the process that opened this handle (or /proc cannot tell)
 	killed bool // from a process that is being killed by a signal
 	held   bool // the opener or a living descendant still holds a writable descriptor
+	again  bool // the handle was closed before
 }
+
+// closes says that the handle has no user any more that could be seen: its
+// RELEASE is on its way, but an open that follows at once overtakes it.
+func (fl flushFacts) closes() bool { return fl.opener && !fl.held && !fl.killed }
 
 // fileFacts are what is known of the file.
 type fileFacts struct {
@@ -45,7 +50,8 @@ const (
 
 // closeRule is the state of one staged file's writers. The caller guards it.
 type closeRule struct {
-	writers  int // open handles that can write
+	writers  int // handles that can write, until their RELEASE
+	closed   int // of these, those that a FLUSH has closed
 	torn     bool
 	unlinked bool
 	onKilled onKilled
@@ -69,14 +75,22 @@ func (r *closeRule) flush(fl flushFacts, f fileFacts) decision {
 		r.torn = true
 		return doTear
 	}
+	others := r.writers - r.closed
+	if !fl.again {
+		others--
+	}
 	switch {
 	case !fl.opener, fl.held:
 		return doDefer
-	case r.writers > 1:
+	case others > 0:
 		return doDurable
 	}
 	return doPublish
 }
+
+// close notes that a FLUSH closed a handle, reopen that it is used all the same.
+func (r *closeRule) close()  { r.closed++ }
+func (r *closeRule) reopen() { r.closed-- }
 
 // release decides on the RELEASE of a writing handle. What a close was told to
 // have failed must not take effect after it.

@@ -34,6 +34,36 @@ func TestCloseRuleFlush(t *testing.T) {
 	}
 }
 
+// A close is over when close(2) returns: its RELEASE, which the kernel sends
+// later, is not waited for by who opens the file next.
+func TestCloseRuleCountsClosedHandlesNoMore(t *testing.T) {
+	dirty, opener := fileFacts{publishable: true, touched: true}, flushFacts{opener: true}
+	r := closeRule{}
+	r.opened()
+	r.opened()
+	if got := r.flush(opener, dirty); got != doDurable {
+		t.Errorf("the first of two: %d, want durable", got)
+	}
+	r.close()
+	if got := r.flush(opener, dirty); got != doPublish {
+		t.Errorf("the second, before the RELEASE of the first: %d, want publish", got)
+	}
+	again := opener
+	again.again = true
+	if got := r.flush(again, dirty); got != doDurable {
+		t.Errorf("the first once more: %d, want durable, for the second is open", got)
+	}
+	r.reopen()
+	if got := r.flush(opener, dirty); got != doDurable {
+		t.Errorf("the second, when the first is used again: %d, want durable", got)
+	}
+	for _, f := range []flushFacts{{}, {opener: true, held: true}, {opener: true, killed: true}} {
+		if f.closes() {
+			t.Errorf("%+v closes the handle", f)
+		}
+	}
+}
+
 func TestCloseRuleRelease(t *testing.T) {
 	dirty := fileFacts{publishable: true, touched: true}
 	for name, c := range map[string]struct {

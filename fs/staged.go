@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
@@ -63,6 +64,8 @@ type stagedHandle struct {
 	read, write bool
 	append      bool
 	sync        bool // O_SYNC or O_DSYNC: each write brings an FSYNC of its own
+	// closed: a FLUSH has closed it. It is set under stagedNode.mu.
+	closed atomic.Bool
 }
 
 // newWrite describes a write to the target of path.
@@ -288,7 +291,11 @@ func (s *stagedNode) Write(ctx context.Context, fh gofs.FileHandle, data []byte,
 	s.wrote.note(thread(ctx), s.fs.proc)
 	var n int
 	var err error
-	if h, ok := fh.(*stagedHandle); ok && h.append && !s.fs.mapped.has(ctx) {
+	h, ok := fh.(*stagedHandle)
+	if ok && h.closed.Load() {
+		s.reopenHandle(h) // passed on to a process that is no descendant
+	}
+	if ok && h.append && !s.fs.mapped.has(ctx) {
 		n, err = s.file.Append(context.Background(), data)
 	} else {
 		n, err = s.file.WriteAt(context.Background(), data, off)
@@ -297,6 +304,14 @@ func (s *stagedNode) Write(ctx context.Context, fh gofs.FileHandle, data []byte,
 		return uint32(n), s.fs.fail("write", s.path(), err)
 	}
 	return uint32(n), 0
+}
+
+func (s *stagedNode) reopenHandle(h *stagedHandle) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.closed.CompareAndSwap(true, false) {
+		s.rule.reopen()
+	}
 }
 
 // Allocate is fallocate(2) without hole punching.

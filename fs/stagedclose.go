@@ -40,7 +40,11 @@ func (s *stagedNode) Flush(ctx context.Context, fh gofs.FileHandle) syscall.Errn
 	}
 	fl := s.flushFacts(ctx, h)
 	s.mu.Lock()
+	fl.again = h.closed.Load()
 	todo := s.rule.flush(fl, s.facts())
+	if fl.closes() && h.closed.CompareAndSwap(false, true) {
+		s.rule.close()
+	}
 	s.mu.Unlock()
 	work, cancel := s.fs.lasting()
 	defer cancel()
@@ -158,6 +162,9 @@ func (s *stagedNode) Release(ctx context.Context, fh gofs.FileHandle) syscall.Er
 	todo := doNothing
 	s.mu.Lock()
 	if h.write {
+		if h.closed.CompareAndSwap(true, false) {
+			s.rule.reopen() // counted once: release takes the handle away
+		}
 		todo = s.rule.release(s.facts())
 		s.appendOK = s.rule.writers > 0 && s.appendOK
 	}

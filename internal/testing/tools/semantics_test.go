@@ -44,10 +44,6 @@ func TestExamplesOfSemantics(t *testing.T) {
 			if e.ofFolder() {
 				mounttest.FolderOnly(t, "examples that change the folder, or name it")
 			}
-			if e.outlasts() && lake.OnS3() {
-				e.output(lake) // what it leaves is of the examples that follow
-				mounttest.FolderOnly(t, "a version that was not read outlasts its end")
-			}
 			e.run(t, lake)
 		})
 	}
@@ -58,11 +54,6 @@ func (e example) ofFolder() bool {
 	return slices.ContainsFunc(e.commands, func(c command) bool {
 		return strings.Contains(c.text, "$there/.part") || strings.Contains(c.want, "file://")
 	})
-}
-
-// outlasts tells that the example reads a version first when it is replaced.
-func (e example) outlasts() bool {
-	return slices.ContainsFunc(e.commands, func(c command) bool { return strings.HasPrefix(c.text, "cat <&3; ") })
 }
 
 // demo makes the warehouse of `lakefs-mount demo`, and returns its folder.
