@@ -49,14 +49,6 @@ func (f *FS) published(path string, o objectstore.Object) {
 	f.warnLocal(path, f.local.filled(dir))
 }
 
-// unpublished undoes published's part on the directory, for a file that lost its
-// name while it was published: what removed it may have come first.
-func (f *FS) unpublished(path string) {
-	if f.flat {
-		f.keepLocal(path)
-	}
-}
-
 // vanished tells them that the object at path is gone. Its directory stays, as
 // on any disk, until it is removed.
 func (f *FS) vanished(path string, loc objectstore.Location) {
@@ -81,6 +73,15 @@ func (f *FS) keepLocal(path string) {
 	if dir, _ := parent(path); strings.Count(dir, "/") >= 2 {
 		f.local.empty(dir)
 	}
+}
+
+// deleteVersion removes o, which the caller judged: where the store can tell,
+// another's version that took its place is not removed unseen (ErrChanged).
+func (f *FS) deleteVersion(ctx context.Context, o objectstore.Object) error {
+	if s, ok := f.Store.(objectstore.VersionDeleter); ok && f.Write < WriteDelete {
+		return s.DeleteVersion(ctx, o)
+	}
+	return f.deleteOne(ctx, o.Location) // may remove whatever is there
 }
 
 // superseded tells them that what they know of loc is no longer so.

@@ -41,7 +41,7 @@ func (f *FS) unlink(ctx context.Context, path string) error {
 	n, err := f.lookup(ctx, path)
 	s, _, _ := f.names.stagedAt(path, 0)
 	if errors.Is(err, objectstore.ErrNotExist) && s != nil {
-		return f.unlinkStaged(path)
+		return f.unlinkStaged(ctx, path)
 	}
 	if errors.Is(err, objectstore.ErrNotExist) {
 		if w := f.underStagingName(path); w != nil {
@@ -64,24 +64,30 @@ func (f *FS) unlink(ctx context.Context, path string) error {
 	if _, err = f.View.Resolve(ctx, path); err != nil {
 		return err
 	}
-	if err = f.deleteOne(ctx, n.Object.Location); err != nil {
-		return err
+	if err = f.deleteVersion(ctx, n.Object); err != nil {
+		if supersedes(err) {
+			f.superseded(n.Object.Location)
+		}
+		return err // ESTALE: the kernel asks once more, and the version that is there is judged
 	}
 	f.Attr.Delete(attrKey(n.Object.Location))
-	err = f.unlinkStaged(path)
-	f.vanished(path, n.Object.Location) // after the writers lost their name: see unpublished
+	err = f.unlinkStaged(ctx, path)
+	f.vanished(path, n.Object.Location) // after the writers lost their name, or one would take the directory for filled
 	return err
 }
 
-// unlinkStaged takes path from all who write there: they publish nothing.
-func (f *FS) unlinkStaged(path string) error {
+// unlinkStaged takes path from all who write there: they publish nothing. What
+// one of them is publishing at this moment is waited for, and removed.
+func (f *FS) unlinkStaged(ctx context.Context, path string) error {
 	if f.ReadOnly {
 		return errReadOnly
 	}
+	var problems []error
 	for _, s := range f.names.remove(path) {
 		s.unlink()
+		problems = append(problems, s.retract(ctx))
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 // unlinkKept drops a kept file by its staging name, which nothing lists: a

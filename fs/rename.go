@@ -118,8 +118,11 @@ func (m *move) prepare(ctx context.Context) error {
 		return err
 	}
 	old, err := m.fs.Store.Stat(ctx, n.Object.Location)
-	m.old = &old
-	return err
+	if err != nil {
+		return err
+	}
+	m.old = &old // which the condition will name: so this is what is judged
+	return m.fs.mayChange(old, WriteOverwrite)
 }
 
 // staged gives an unpublished file another name. One that nobody has open is
@@ -134,8 +137,11 @@ func (m *move) staged(ctx context.Context, s *stagedNode) error {
 		w.Cond = objectstore.Cond{IfMatch: m.old.Match}
 	}
 	was := s.file.Record()
-	if err := s.file.SetTarget(w); err != nil {
+	switch published, err := s.retarget(w); {
+	case err != nil:
 		return err
+	case published:
+		return m.justPublished(ctx)
 	}
 	m.renamed(s, m.target.Location)
 	if err := m.fs.dropReplaced(ctx, was); err != nil {
@@ -152,6 +158,29 @@ func (m *move) staged(ctx context.Context, s *stagedNode) error {
 	}
 	s.end()
 	return nil
+}
+
+// justPublished renames a file that was published while the rename waited.
+func (m *move) justPublished(ctx context.Context) error {
+	n, err := m.fs.lookup(ctx, m.from)
+	if err != nil {
+		return err
+	}
+	if n.Kind != catalogview.KindObject {
+		return errIsDirectory
+	}
+	return m.object(ctx, n)
+}
+
+// retarget makes the version one of another name. A publish that is under way is
+// waited for; published says that the file lies at its old name by then.
+func (s *stagedNode) retarget(w staging.NewWrite) (published bool, err error) {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	if s.latest != nil && !s.file.Dirty() {
+		return true, nil
+	}
+	return false, s.file.SetTarget(w)
 }
 
 // dropReplaced removes what a new file had been renamed over, once it goes on to
@@ -194,10 +223,9 @@ func (m *move) object(ctx context.Context, n catalogview.Node) error {
 	}
 	obj, err := m.fs.Committer.Rename(ctx, m.target.Location, n.Object, m.condition())
 	if err != nil {
-		if supersedes(err) || errors.Is(err, objectstore.ErrExist) {
-			m.fs.superseded(n.Object.Location)
-			m.fs.superseded(m.target.Location)
-		}
+		// Whatever failed: the copy may be there, and the old name too.
+		m.fs.superseded(n.Object.Location)
+		m.fs.superseded(m.target.Location)
 		return err
 	}
 	m.fs.Attr.Move(attrKey(n.Object.Location), n.Object.ETag, attrKey(obj.Location), obj.ETag)

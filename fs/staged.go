@@ -12,6 +12,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/staging"
 )
 
@@ -23,8 +24,9 @@ type stagedNode struct {
 	fs   *FS
 	file *staging.File
 
-	commit sync.Mutex   // held while the file is published
-	wrote  writerGroups // who wrote
+	commit sync.Mutex          // held while the file is published
+	latest *objectstore.Object // what was published last; nil: nothing. Guarded by commit
+	wrote  writerGroups        // who wrote
 
 	mu        sync.Mutex // guards what follows
 	rule      closeRule
@@ -35,6 +37,7 @@ type stagedNode struct {
 	doubts    []question[closingProcess] // what FLUSHes could not find out in time
 	refused   bool                       // a publish failed, of the bytes at refusedAt
 	refusedAt uint64
+	giveUp    context.CancelFunc // ends the publish that is under way; nil: none is
 }
 
 var (

@@ -197,16 +197,23 @@ func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 	if !s.file.Dirty() && s.file.Poisoned() == nil {
 		return 0 // another close has published it
 	}
+	ctx, done := s.publishable(ctx)
+	if ctx == nil {
+		return 0 // unlinked meanwhile
+	}
+	defer done()
 	began := time.Now()
 	obj, err := s.fs.Committer.Commit(ctx, s.file)
 	if isEmpty(err) {
 		return 0 // an empty file of a format that has none waits for its bytes
 	}
 	s.fs.observePublish(began, err)
+	if err != nil && s.nameless() {
+		s.fs.superseded(s.file.Record().Target)
+		return 0 // its bytes are nobody's any more
+	}
 	if err != nil {
-		if errors.Is(err, objectstore.ErrExist) || supersedes(err) {
-			s.fs.superseded(s.file.Record().Target)
-		}
+		s.fs.superseded(s.file.Record().Target) // it may be there all the same, or another's
 		s.mu.Lock()
 		s.appendOK = false
 		s.refused, s.refusedAt = true, s.file.Changes()
@@ -215,20 +222,32 @@ func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 		s.freeRoom()
 		return s.fs.fail(opPublish, s.path(), err)
 	}
-	path := s.path()
-	s.fs.remember(path, obj, s.file.Record().Attributes)
-	if s.nameless() {
-		s.fs.unpublished(path)
-	}
+	s.latest = &obj
+	s.fs.remember(s.path(), obj, s.file.Record().Attributes)
 	s.fs.names.hide(s)
 	return 0
 }
 
-// nameless reports whether the version was unlinked.
-func (s *stagedNode) nameless() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.rule.unlinked
+// retract removes what was published by this version although it had been
+// unlinked: the publish was under way. It waits for it.
+func (s *stagedNode) retract(ctx context.Context) error {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	o := s.latest
+	if o == nil {
+		return nil
+	}
+	s.latest = nil
+	path := s.path()
+	now, err := s.fs.Store.Stat(ctx, o.Location)
+	if err == nil && now.ETag == o.ETag && now.Meta[objectstore.MetaWriteID] == s.file.ID() {
+		err = s.fs.deleteOne(ctx, o.Location)
+	}
+	s.fs.vanished(path, o.Location)
+	if errors.Is(err, objectstore.ErrNotExist) {
+		return nil // by whoever unlinked it, or another
+	}
+	return err
 }
 
 // freeRoom gives back what a file holds that did not fit on the staging disk:
@@ -280,12 +299,41 @@ func (s *stagedNode) abandon() {
 	s.end()
 }
 
-// unlink takes the version's name away: it is never published.
+// unlink takes the version's name away: it is never published. A publish that is
+// under way ends as soon as it can.
 func (s *stagedNode) unlink() {
 	s.mu.Lock()
 	s.rule.unlinked = true
+	if s.giveUp != nil {
+		s.giveUp()
+	}
 	s.mu.Unlock()
 	s.end()
+}
+
+// publishable returns a context for a publish that unlink ends, and what ends it
+// else; nil when the version has no name any more.
+func (s *stagedNode) publishable(ctx context.Context) (context.Context, func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rule.unlinked {
+		return nil, nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	s.giveUp = cancel
+	return ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.giveUp = nil
+		cancel()
+	}
+}
+
+// nameless reports whether the version was unlinked.
+func (s *stagedNode) nameless() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rule.unlinked
 }
 
 // remember keeps what a publish set: attributes, and that this mount made it.
