@@ -13,8 +13,8 @@ import (
 )
 
 // staleFactor times the TTL is how old a value may be served while the source
-// does not answer.
-const staleFactor = 10
+// does not answer: over a minute of silence with the usual TTL of 5 s.
+const staleFactor = 20
 
 // cells caches values by key, with one load at a time for each key. A value is
 // fresh for the TTL, a certain absence for the negative TTL. When a load fails

@@ -173,6 +173,22 @@ func (a *attempt) failure(ctx context.Context, err error) *storeError {
 	return e
 }
 
+// of is the failure as an operation may take it. A listing is answered by 404 for
+// want of the bucket alone, which has a code of its own, and a read names the key:
+// any other 404 comes from something on the way, and says nothing of objects.
+func (e *storeError) of(op string, head bool) *storeError {
+	if !errors.Is(e.sentinel, ErrNotExist) || head {
+		return e
+	}
+	if op == "list" || op == "read" && e.code != "NoSuchKey" && e.code != "NoSuchVersion" {
+		e.sentinel, e.passing, e.odd = ErrUnavailable, true, true
+	}
+	return e
+}
+
+// noETag: an object that the store knows no version of, or no answer of S3's.
+const noETag = badAnswer("an answer without ETag, by which one version of an object is told from another")
+
 // explain adds what a user can do about it.
 func (e *storeError) explain(a *attempt) {
 	switch {

@@ -72,6 +72,7 @@ type attempt struct {
 	id      string // the store's request id
 	region  string // of the bucket, where the answer tells it
 	html    bool   // the answer's body is a page for people: some program on the way spoke
+	head    bool   // it is one to HEAD, which has no body
 	skew    time.Duration
 	bytes   atomic.Int64 // sent
 }
@@ -137,6 +138,7 @@ func (a *attempt) note(resp *http.Response) {
 	a.region = resp.Header.Get("x-amz-bucket-region")
 	// The answer to a HEAD has no body, whatever its type; that to a missing object
 	// is text/html of many stores.
+	a.head = resp.Request.Method == http.MethodHead
 	a.html = resp.Request.Method != http.MethodHead && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html")
 	if t, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		a.skew = time.Until(t)

@@ -120,6 +120,8 @@ func TestListFails(t *testing.T) {
 	}{
 		"denied":       {func() (*http.Response, error) { return replyError(403, "AccessDenied") }, ErrPermission},
 		"unavailable":  {func() (*http.Response, error) { return replyError(503, "SlowDown") }, ErrUnavailable},
+		"a 404":        {func() (*http.Response, error) { return reply(404, "404 page not found") }, ErrUnavailable},
+		"no such key":  {func() (*http.Response, error) { return replyError(404, "NoSuchKey") }, ErrUnavailable},
 		"no bucket":    {func() (*http.Response, error) { return replyError(404, "NoSuchBucket") }, ErrNoBucket},
 		"cut XML":      {func() (*http.Response, error) { return reply(200, page("", "c", "d")[:150]) }, ErrUnavailable},
 		"nothing":      {func() (*http.Response, error) { return reply(200, "") }, ErrUnavailable},

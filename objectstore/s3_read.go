@@ -16,7 +16,8 @@ import (
 
 const (
 	stallLimit = 10 * time.Second // without a byte of a body, before it is asked for again; at most half of Timeout
-	maxResumes = 10               // in a row without a byte
+	maxResumes = 10               // in a row without progress
+	progress   = 64 << 10         // bytes of a body that make another attempt worth it
 )
 
 // Read is [Store]'s. A body that is cut short or stalls is asked for again from
@@ -131,7 +132,7 @@ func (p part) check(status int, out *s3.GetObjectOutput) (gotPart, error) {
 	got := gotPart{Object: Object{Location: p.object.Location, ETag: unquoteETag(out.ETag), Meta: decodeMeta(out.Metadata)}}
 	got.Match, got.ModTime = got.ETag, aws.ToTime(out.LastModified)
 	if got.ETag == "" {
-		return gotPart{}, badAnswer("an answer without ETag")
+		return gotPart{}, noETag
 	}
 	var err error
 	switch {
@@ -185,7 +186,8 @@ type objectBody struct {
 	s3       *S3
 	part     part
 	body     io.ReadCloser // nil: it was cut
-	failures int           // since the last byte
+	failures int           // since there was progress
+	came     int64         // since the last failure
 	err      error         // for good
 }
 
@@ -205,7 +207,9 @@ func (b *objectBody) Read(p []byte) (int, error) {
 		b.part.off += int64(n)
 		b.part.n -= int64(n)
 		if n > 0 {
-			b.failures = 0
+			if b.came += int64(n); b.came >= progress || b.part.n == 0 {
+				b.failures = 0
+			}
 			return n, nil // an error comes again
 		}
 		if err != nil {
@@ -227,6 +231,7 @@ func (b *objectBody) resume(until time.Time, cause error) error {
 	}
 	wait += b.s3.budget.take()
 	b.failures++
+	b.came = 0
 	if b.failures > maxResumes || !time.Now().Add(wait).Before(until) {
 		return b.cut(cause)
 	}

@@ -52,7 +52,7 @@ func do[T any](ctx context.Context, s *S3, c call, send func(context.Context, ac
 			a.settle()
 			return out, nil
 		}
-		e := a.failure(actx, err)
+		e := a.failure(actx, err).of(c.op, a.head)
 		if a.region != "" && a.elsewhere(acc, e) {
 			e.text = "the bucket is in region " + printable(a.region) + ", not " + acc.region
 		}

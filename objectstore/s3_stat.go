@@ -34,8 +34,11 @@ func (s *S3) head(ctx context.Context, c call, etag string) (Object, error) {
 			return Object{}, err
 		}
 		o := headObject(c.loc, out)
-		if o.ETag == "" || out.ContentLength == nil {
-			return Object{}, badAnswer("an answer without ETag or length")
+		if out.ContentLength == nil {
+			return Object{}, badAnswer("an answer without length")
+		}
+		if o.ETag == "" {
+			return Object{}, noETag
 		}
 		return o, nil
 	})
