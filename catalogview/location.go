@@ -58,6 +58,34 @@ func newResolver(o Options) resolver {
 	return folderResolver{roots: o.Roots, eval: o.EvalSymlinks}
 }
 
+// maskUserinfo hides the credentials that a location has before the "@" of its
+// authority. A secret key may hold a "/", which would end the authority: one with
+// a ":", which no bucket has, goes on to the last "@".
+func maskUserinfo(location string) string {
+	scheme, rest := splitScheme(location)
+	start := len(location) - len(rest)
+	switch i := strings.Index(location, "://"); {
+	case i >= 0:
+		start = i + len("://")
+	case scheme == "":
+		return location // a path
+	}
+	rest = location[start:]
+	if scheme != "file" { // a local path may have an "@"
+		rest = strings.TrimLeft(rest, "/")
+		start = len(location) - len(rest)
+	}
+	authority, _, _ := strings.Cut(rest, "/")
+	if strings.Contains(authority, ":") {
+		authority = rest
+	}
+	at := strings.LastIndexByte(authority, '@')
+	if at < 0 {
+		return location
+	}
+	return location[:start] + "…" + rest[at:]
+}
+
 // splitScheme takes "scheme:" off a URI; scheme is in lower case, "" for a path.
 func splitScheme(location string) (scheme, rest string) {
 	i := strings.IndexByte(location, ':')

@@ -52,19 +52,22 @@ func (r bucketResolver) resolve(location, secret string) (place, *refusal) {
 	if ref != nil {
 		return place{}, ref
 	}
+	shown := maskUserinfo(location)
 	if strings.Contains(loc.Key, "\x00") {
-		return place{}, denied("location %.300q has a NUL byte", location)
+		return place{}, denied("location %.300q has a NUL byte", shown)
 	}
 	for _, c := range strings.Split(loc.Key, "/") {
 		if c == "." || c == ".." {
-			return place{}, denied("location %.300q has a component %q", location, c)
+			return place{}, denied("location %.300q has a component %q", shown, c)
 		}
 	}
 	if !slices.ContainsFunc(r.roots, func(root objectstore.Location) bool {
 		return loc.Bucket == root.Bucket && strings.HasPrefix(loc.Key, root.Key)
 	}) {
-		ref := denied("location %.300q lies outside the catalog's root and the allowed locations; --allow-location adds one", location)
-		ref.outside = uri(loc)
+		ref := denied("location %.300q lies outside the catalog's root and the allowed locations; --allow-location adds one", shown)
+		if shown == location { // else it names no bucket that could be allowed
+			ref.outside = uri(loc)
+		}
 		return place{}, ref
 	}
 	if secret != "" {
@@ -76,6 +79,7 @@ func (r bucketResolver) resolve(location, secret string) (place, *refusal) {
 func (r bucketResolver) locate(location string) (objectstore.Location, *refusal) {
 	var none objectstore.Location
 	scheme, rest := splitScheme(location)
+	location = maskUserinfo(location) // what is left to do with it is to show it
 	switch {
 	case bucketScheme(scheme):
 		loc, ok := bucketKey(rest)

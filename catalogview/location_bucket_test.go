@@ -230,3 +230,62 @@ func TestCase39ALocationNeedsNoRightsOnItsName(t *testing.T) {
 		}
 	}
 }
+
+// Credentials in a location are in nothing that is said of it.
+func TestCredentialsInALocationAreNotShown(t *testing.T) {
+	for location, want := range map[string]string{
+		"s3://KEY:SECRET@bucket/wh/o":   "s3://…@bucket/wh/o",
+		"s3://KEY:SEC/RET@bucket/wh":    "s3://…@bucket/wh",
+		"s3://KEY:SECRET@bucket/wh/a@b": "s3://…@b", // as a "/" may be in a key
+		"S3A://KEY@bucket/wh/a@b":       "S3A://…@bucket/wh/a@b",
+		"s3:KEY:SECRET@bucket/wh":       "s3:…@bucket/wh",
+		"s3:/KEY:SECRET@bucket/wh":      "s3:/…@bucket/wh",
+		"s3:///KEY:SECRET@bucket/wh":    "s3:///…@bucket/wh",
+		" s3://KEY:SECRET@bucket/wh":    " s3://…@bucket/wh",
+		"https://user:SECRET@h:9000/b":  "https://…@h:9000/b",
+		"file://user:SECRET@host/d":     "file://…@host/d",
+		"file:///home/a@b/c":            "file:///home/a@b/c",
+		"s3://bucket/wh/a@b":            "s3://bucket/wh/a@b",
+		"/home/a@b":                     "/home/a@b",
+		"data/a@b":                      "data/a@b",
+		"":                              "",
+	} {
+		if got := maskUserinfo(location); got != want {
+			t.Errorf("%q: got %q, want %q", location, got, want)
+		}
+	}
+	var log strings.Builder
+	v, s := rootView(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&lockedWriter{w: &log}, nil)) })
+	folder := folderResolver{roots: []string{"/wh"}, eval: func(p string) (string, error) { return p, nil }}
+	for _, location := range []string{
+		"s3://KEY:SECRET@b/wh/o", "s3a://KEY:SE/CRET@b/wh/o", "s3:KEY:SECRET@b/wh", "s3://KEY:SECRET@b/wh/../o", "s3://KEY:x/SECRET@b/.",
+		"s3://KEY:SECRET@b/x\x00", "hdfs://KEY:SECRET@nn/x", "file://KEY:SECRET@host/x",
+	} {
+		manifest := manifestOf("db/t", location, nil, nil)
+		s.set("wh/db/t/_sqe/table.json", manifest)
+		n := lookup(t, v, "db/t")
+		status, err := v.Status(t.Context(), "db/t")
+		if err != nil || n.Table.Readable {
+			t.Errorf("%q: readable %v, %v", location, n.Table.Readable, err)
+		}
+		_, ref := folder.resolve(location, "")
+		if ref == nil {
+			t.Fatalf("%q: a folder takes it", location)
+		}
+		for _, said := range []string{n.Table.Reason, n.Table.Outside, status.Reason, status.EntryLocation, ref.reason, ref.outside} {
+			if strings.Contains(said, "CRET") || strings.Contains(said, "KEY") {
+				t.Errorf("%q: shown in %q", location, said)
+			}
+		}
+		if !strings.Contains(n.Table.Reason, "…@") || !strings.Contains(ref.reason, "…@") {
+			t.Errorf("%q: not to be recognised in %q, %q", location, n.Table.Reason, ref.reason)
+		}
+		raw, _, err := v.EntryJSON(t.Context(), "db/t")
+		if err != nil || string(raw) != manifest {
+			t.Errorf("the entry is changed: %q, %v", raw, err)
+		}
+	}
+	if strings.Contains(log.String(), "CRET") {
+		t.Errorf("logged: %s", log.String())
+	}
+}

@@ -26,6 +26,7 @@ func (r folderResolver) resolve(location, _ string) (place, *refusal) {
 	if ref != nil {
 		return place{}, ref
 	}
+	location = maskUserinfo(location) // what is left to do with it is to show it
 	target, err := r.realPath(p)
 	if err != nil {
 		class := table.ClassBroken // a loop of links, a file on the way
@@ -84,6 +85,7 @@ func bare(err error) error {
 // localPath returns a location as a clean absolute path.
 func (r folderResolver) localPath(location string) (string, *refusal) {
 	scheme, rest := splitScheme(location)
+	location = maskUserinfo(location) // what is left to do with it is to show it
 	switch scheme {
 	case "":
 	case "file":

@@ -19,7 +19,7 @@ type Status struct {
 	FormatFrom string `json:"format_from,omitempty"`
 	// Location is the one in use: links resolved, and of this very directory.
 	Location string `json:"location,omitempty"`
-	// EntryLocation is the table's as its entry has it.
+	// EntryLocation is the table's as its entry has it, but for credentials in it.
 	EntryLocation string `json:"entry_location,omitempty"`
 	Readable      bool   `json:"readable"`
 	Writable      bool   `json:"writable"`
@@ -71,7 +71,7 @@ func (v *View) statusBelow(ctx context.Context, comps []string, s Status) (Statu
 		return Status{}, err
 	}
 	t := b.table
-	s.Kind, s.Format, s.FormatFrom, s.EntryLocation = string(t.Kind), t.Format, t.FormatFrom, t.Location
+	s.Kind, s.Format, s.FormatFrom, s.EntryLocation = string(t.Kind), t.Format, t.FormatFrom, maskUserinfo(t.Location)
 	s.Readable, s.Writable, s.Reason = t.Readable, t.Writable, t.Reason
 	if !t.Readable {
 		return s, nil
