@@ -58,6 +58,13 @@ func (v *View) getTables(ctx context.Context, db string) (tableList, error) {
 	})
 }
 
+// isListed says that a listing that may still serve has a table of the name.
+func (v *View) isListed(db, name string) bool {
+	l, have, _ := v.lists.peek(db)
+	_, found := l.value.index[name]
+	return have && l.err == nil && found && v.o.Now().Sub(l.at) < staleFactor*v.o.TTL
+}
+
 // getTable returns a table's entry. One that was read before is read again only
 // if its version changed; its location is checked at every load (rule 43).
 func (v *View) getTable(ctx context.Context, db, name string) (*entry, error) {
@@ -131,12 +138,12 @@ func (v *View) judge(ctx context.Context, t *table.Table, raw Raw) (*entry, erro
 		return nil, fmt.Errorf("location of %q: %w", e.id(), err)
 	}
 	if fault != "" {
-		e.table = t.WithVerdict(table.ClassBroken, fmt.Sprintf("location %.300q %s", t.Location, fault))
+		e.table = t.WithVerdict(table.ClassBroken, fmt.Sprintf("location %.300q %s", maskUserinfo(t.Location), fault))
 		return e, nil
 	}
 	e.place = p
 	if odd := v.at.oddity(p, t.Database, t.Name); odd != "" {
-		v.warnOnce(e.id(), odd, t.Location)
+		v.warnOnce(e.id(), odd, maskUserinfo(t.Location))
 	}
 	return e, v.findMetadata(ctx, e)
 }
@@ -309,7 +316,7 @@ func (v *View) EntryJSON(ctx context.Context, path string) ([]byte, Node, error)
 	}
 	switch len(comps) {
 	case 1:
-		d, err := v.src.Database(ctx, comps[0])
+		d, err := seen(v.src.Database(ctx, comps[0]))
 		if err != nil {
 			return nil, Node{}, err
 		}

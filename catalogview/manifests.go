@@ -96,7 +96,8 @@ func (m *Manifests) Databases(ctx context.Context) iter.Seq2[Database, error] {
 }
 
 // Database is [Source]'s. Where the store does not let us see whether there is one
-// there may be: who has rights on a table has them on it alone.
+// there may be: who has rights on a table has them on it alone. A name like an
+// entry's is not guessed.
 func (m *Manifests) Database(ctx context.Context, name string) (Database, error) {
 	if badName(name) || table.Hidden(name) {
 		return Database{}, fmt.Errorf("database %q: %w", name, objectstore.ErrNotExist)
@@ -104,7 +105,9 @@ func (m *Manifests) Database(ctx context.Context, name string) (Database, error)
 	prefix := m.below(name + "/")
 	for e, err := range m.store.List(ctx, prefix, objectstore.ListOptions{Delimiter: true, Limit: 1}) {
 		if m.flat && errors.Is(err, objectstore.ErrPermission) && !strings.HasSuffix(name, entrySuffix) {
-			return m.database(name, time.Time{}), nil
+			d := m.database(name, time.Time{})
+			d.Guessed = true
+			return d, nil
 		}
 		if err != nil {
 			return Database{}, fmt.Errorf("database %q: %w", name, err)

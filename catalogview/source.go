@@ -20,6 +20,8 @@ type Raw struct {
 type Database struct {
 	Name string
 	Raw  Raw // with Bytes
+	// Guessed: the source did not let us see whether it is there.
+	Guessed bool
 }
 
 // TableInfo is what a listing of tables tells of one.
@@ -36,7 +38,8 @@ type Source interface {
 	// Databases yields each database once, in any order. After an error nothing
 	// follows; a listing without one is complete.
 	Databases(ctx context.Context) iter.Seq2[Database, error]
-	// Database returns one; ErrNotExist for each name that Databases leaves out.
+	// Database returns one; ErrNotExist for each name that Databases leaves out,
+	// or a guess where that cannot be seen.
 	Database(ctx context.Context, name string) (Database, error)
 	// Tables yields each table of a database once, broken ones too, in any
 	// order; none for a database that is not there.

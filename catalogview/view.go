@@ -164,13 +164,37 @@ func (v *View) lookupDatabase(ctx context.Context, base string) (Node, error) {
 		return databaseNode(d), nil
 	}
 	name, ok := entryOf(base)
-	if !ok || !errors.Is(err, objectstore.ErrNotExist) {
+	if !ok || !noDirectoryOf(err) {
 		return Node{}, err
 	}
-	if d, err = v.getDatabase(ctx, name); err != nil {
-		return Node{}, err
+	d, entryErr := seen(v.getDatabase(ctx, name))
+	if entryErr != nil {
+		return Node{}, entryError(err, entryErr)
 	}
 	return entryNode(name, d.Raw, nil), nil
+}
+
+// noDirectoryOf says that an answer on a name like an entry's leaves it to be
+// one: there is no directory of the name, or none is to be seen.
+func noDirectoryOf(err error) bool {
+	return errors.Is(err, objectstore.ErrNotExist) || errors.Is(err, objectstore.ErrPermission)
+}
+
+// entryError is the error of a name like an entry's, from what was answered of a
+// directory of the name and of the entry: not there only if neither is.
+func entryError(dirErr, entryErr error) error {
+	if errors.Is(entryErr, objectstore.ErrNotExist) {
+		return dirErr
+	}
+	return entryErr
+}
+
+// seen refuses a database that is only guessed: nothing is known of its entry.
+func seen(d Database, err error) (Database, error) {
+	if err == nil && d.Guessed {
+		err = fmt.Errorf("database %q: it cannot be seen whether it is there: %w", d.Name, objectstore.ErrPermission)
+	}
+	return d, err
 }
 
 func (v *View) lookupTable(ctx context.Context, db, base string) (Node, error) {
@@ -178,21 +202,24 @@ func (v *View) lookupTable(ctx context.Context, db, base string) (Node, error) {
 		return Node{}, err
 	}
 	e, err := v.getTable(ctx, db, base)
+	name, ok := entryOf(base)
 	switch {
 	case err == nil && e.table.Kind != table.View:
 		return e.node(), nil
-	case err != nil && !errors.Is(err, objectstore.ErrNotExist):
-		if ctx.Err() != nil {
-			return Node{}, err
-		}
+	case err == nil:
+		err = notExist(join(db, base)) // a view has no directory
+	case errors.Is(err, objectstore.ErrNotExist):
+	case ctx.Err() != nil:
+		return Node{}, err
+	case !strings.HasSuffix(base, entrySuffix), v.trees, !noDirectoryOf(err), v.isListed(db, base): // a folder refuses what it has
 		return unloaded(db, base, err).node(), nil
 	}
-	name, ok := entryOf(base)
 	if !ok {
-		return Node{}, notExist(join(db, base))
-	}
-	if e, err = v.getTable(ctx, db, name); err != nil {
 		return Node{}, err
+	}
+	e, entryErr := v.getTable(ctx, db, name)
+	if entryErr != nil {
+		return Node{}, entryError(err, entryErr)
 	}
 	return entryNode(join(db, name), e.raw, e.table), nil
 }
