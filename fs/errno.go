@@ -32,6 +32,7 @@ var (
 	errSuperseded     = errors.New("superseded by another version")
 	errTorn           = errors.New("a writer was killed: the file is kept, not published")
 	errBusy           = errors.New("its writer lives")
+	errBusyPublish    = fmt.Errorf("it is being published: %w", errBusy)
 	errUnsupported    = errors.New("not supported")
 	errInvalid        = errors.New("invalid argument")
 	errNoAttribute    = errors.New("no such attribute")

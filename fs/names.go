@@ -2,6 +2,8 @@ package fs
 
 import (
 	"hash/fnv"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -237,6 +239,17 @@ func (t *names) remove(path string) []*stagedNode {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.removeLocked(path)
+}
+
+// writersAt returns all who write at path.
+func (t *names) writersAt(path string) []*stagedNode {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := t.byPath[path]
+	if n == nil {
+		return nil
+	}
+	return slices.Collect(maps.Keys(n.writers))
 }
 
 func (t *names) removeLocked(path string) []*stagedNode {

@@ -64,6 +64,11 @@ func (f *FS) unlink(ctx context.Context, path string) error {
 	if _, err = f.View.Resolve(ctx, path); err != nil {
 		return err
 	}
+	writers, err := f.holdWriters(path)
+	if err != nil {
+		return err
+	}
+	defer unlockAll(writers)
 	if err = f.deleteVersion(ctx, n.Object); err != nil {
 		if supersedes(err) {
 			f.superseded(n.Object.Location)
@@ -71,23 +76,54 @@ func (f *FS) unlink(ctx context.Context, path string) error {
 		return err // ESTALE: the kernel asks once more, and the version that is there is judged
 	}
 	f.Attr.Delete(attrKey(n.Object.Location))
-	err = f.unlinkStaged(ctx, path)
+	err = f.dropWriters(ctx, path, writers)
 	f.vanished(path, n.Object.Location) // after the writers lost their name, or one would take the directory for filled
 	return err
 }
 
-// unlinkStaged takes path from all who write there: they publish nothing. What
-// one of them is publishing at this moment is waited for, and removed.
+// unlinkStaged takes path from all who write there: they publish nothing.
 func (f *FS) unlinkStaged(ctx context.Context, path string) error {
 	if f.ReadOnly {
 		return errReadOnly
 	}
-	var problems []error
+	writers, err := f.holdWriters(path)
+	if err != nil {
+		return err
+	}
+	defer unlockAll(writers)
+	return f.dropWriters(ctx, path, writers)
+}
+
+// holdWriters keeps all who write at path from publishing, and waits for what one
+// of them is publishing at this moment; errBusy if that takes too long.
+func (f *FS) holdWriters(path string) ([]*stagedNode, error) {
+	writers := f.names.writersAt(path)
+	for i, s := range writers {
+		if !s.commit.lockFor(publishPatience) {
+			unlockAll(writers[:i])
+			return nil, errBusyPublish
+		}
+	}
+	return writers, nil
+}
+
+// dropWriters takes path from those who write there, and removes what one of
+// them published meanwhile. The caller holds them.
+func (f *FS) dropWriters(ctx context.Context, path string, writers []*stagedNode) error {
 	for _, s := range f.names.remove(path) {
 		s.unlink()
+	}
+	var problems []error
+	for _, s := range writers {
 		problems = append(problems, s.retract(ctx))
 	}
 	return errors.Join(problems...)
+}
+
+func unlockAll(writers []*stagedNode) {
+	for _, s := range writers {
+		s.commit.Unlock()
+	}
 }
 
 // unlinkKept drops a kept file by its staging name, which nothing lists: a

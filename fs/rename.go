@@ -173,9 +173,11 @@ func (m *move) justPublished(ctx context.Context) error {
 }
 
 // retarget makes the version one of another name. A publish that is under way is
-// waited for; published says that the file lies at its old name by then.
+// waited for; published says that the file lies at its old name by then. errBusy.
 func (s *stagedNode) retarget(w staging.NewWrite) (published bool, err error) {
-	s.commit.Lock()
+	if !s.commit.lockFor(publishPatience) {
+		return false, errBusyPublish
+	}
 	defer s.commit.Unlock()
 	if s.latest != nil && !s.file.Dirty() {
 		return true, nil

@@ -24,7 +24,7 @@ type stagedNode struct {
 	fs   *FS
 	file *staging.File
 
-	commit sync.Mutex          // held while the file is published
+	commit commitLock          // held while the file is published
 	latest *objectstore.Object // what was published last; nil: nothing. Guarded by commit
 	wrote  writerGroups        // who wrote
 
@@ -37,7 +37,6 @@ type stagedNode struct {
 	doubts    []question[closingProcess] // what FLUSHes could not find out in time
 	refused   bool                       // a publish failed, of the bytes at refusedAt
 	refusedAt uint64
-	giveUp    context.CancelFunc // ends the publish that is under way; nil: none is
 }
 
 var (
@@ -91,7 +90,7 @@ func (f *FS) stage(ctx context.Context, w staging.NewWrite, visible bool) (*stag
 	nm := f.names.acquire(w.Path) // the write's reference, given back by end
 	// Reserved from the start: an unlink or a rename over the name, before the open
 	// that the write is made for, must not end it.
-	s := &stagedNode{fs: f, file: file, lockable: lockable{locks: f.locks, held: held{name: nm}}, reserved: 1}
+	s := &stagedNode{fs: f, file: file, lockable: lockable{locks: f.locks, held: held{name: nm}}, reserved: 1, commit: newCommitLock()}
 	if f.PublishKilled {
 		s.rule.onKilled = killedPublish
 	}

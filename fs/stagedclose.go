@@ -197,11 +197,9 @@ func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 	if !s.file.Dirty() && s.file.Poisoned() == nil {
 		return 0 // another close has published it
 	}
-	ctx, done := s.publishable(ctx)
-	if ctx == nil {
-		return 0 // unlinked meanwhile
+	if s.nameless() {
+		return 0
 	}
-	defer done()
 	began := time.Now()
 	obj, err := s.fs.Committer.Commit(ctx, s.file)
 	if isEmpty(err) {
@@ -228,11 +226,9 @@ func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 	return 0
 }
 
-// retract removes what was published by this version although it had been
-// unlinked: the publish was under way. It waits for it.
+// retract removes what this version published before it was unlinked, if it is
+// still there: its publish may have been under way. The caller holds commit.
 func (s *stagedNode) retract(ctx context.Context) error {
-	s.commit.Lock()
-	defer s.commit.Unlock()
 	o := s.latest
 	if o == nil {
 		return nil
@@ -300,33 +296,13 @@ func (s *stagedNode) abandon() {
 }
 
 // unlink takes the version's name away: it is never published. A publish that is
-// under way ends as soon as it can.
+// under way goes on, for a request that is broken off may take effect all the
+// same, and later than it could be looked for: see retract.
 func (s *stagedNode) unlink() {
 	s.mu.Lock()
 	s.rule.unlinked = true
-	if s.giveUp != nil {
-		s.giveUp()
-	}
 	s.mu.Unlock()
 	s.end()
-}
-
-// publishable returns a context for a publish that unlink ends, and what ends it
-// else; nil when the version has no name any more.
-func (s *stagedNode) publishable(ctx context.Context) (context.Context, func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.rule.unlinked {
-		return nil, nil
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	s.giveUp = cancel
-	return ctx, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.giveUp = nil
-		cancel()
-	}
 }
 
 // nameless reports whether the version was unlinked.

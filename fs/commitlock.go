@@ -1,0 +1,28 @@
+package fs
+
+import "time"
+
+// publishPatience bounds how long a removal or a rename waits for a publish that
+// is under way: the kernel holds the directory's lock meanwhile.
+const publishPatience = 5 * time.Second
+
+// commitLock is a mutex that can be waited for for a while. It is held while a
+// file is published.
+type commitLock chan struct{}
+
+func newCommitLock() commitLock { return make(chan struct{}, 1) }
+
+func (l commitLock) Lock()   { l <- struct{}{} }
+func (l commitLock) Unlock() { <-l }
+
+// lockFor is Lock, for a time; false if it was not had.
+func (l commitLock) lockFor(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case l <- struct{}{}:
+		return true
+	case <-t.C:
+		return false
+	}
+}
