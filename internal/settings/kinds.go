@@ -79,6 +79,20 @@ func size(name, usage, def string, at func(*Values) *int64) Setting {
 	}}
 }
 
+// sizeFrom is a size of at least so many bytes.
+func sizeFrom(least int64, name, usage, def string, at func(*Values) *int64) Setting {
+	s := size(name, usage, def, at)
+	set := s.set
+	s.set = func(v *Values, raw string) error {
+		err := set(v, raw)
+		if err == nil && *at(v) < least {
+			err = fmt.Errorf("want at least %dMiB", least>>20)
+		}
+		return err
+	}
+	return s
+}
+
 func count(name, usage, def string, at func(*Values) *int) Setting {
 	return Setting{Name: name, Type: "N", Default: def, Usage: usage, set: func(v *Values, raw string) error {
 		n, err := strconv.ParseUint(raw, 10, 31)

@@ -72,7 +72,7 @@ func limits() []Setting {
 			func(v *Values) *time.Duration { return &v.NegativeTTL }),
 		timeout("io-timeout", "how long a store, a request or the next byte of an answer may take before it is an error", "60s",
 			func(v *Values) *time.Duration { return &v.IOTimeout }),
-		size("memory-limit", "memory for cached and staged data (default: a quarter of the memory, at most 2GiB)", "",
+		sizeFrom(16<<20, "memory-limit", "memory for cached and staged data, from 16MiB on (default: a quarter of the memory, at most 2GiB)", "",
 			func(v *Values) *int64 { return &v.MemoryLimit }),
 		size("manifest-max-bytes", "largest manifest that is loaded", "1MiB",
 			func(v *Values) *int64 { return &v.ManifestMaxBytes }),

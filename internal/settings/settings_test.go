@@ -56,6 +56,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		{given: Given{"staged-keep": {"7 days"}}, want: []string{"7d"}},
 		{given: Given{"memory-limit": {"-1"}}, want: []string{"512MiB"}},
 		{given: Given{"memory-limit": {"0"}}, want: []string{"more than 0"}},
+		{given: Given{"memory-limit": {"16777215"}}, want: []string{"--memory-limit", "at least 16MiB"}},
 		{given: Given{"uid": {"root"}}, want: []string{"numeric"}},
 		{given: Given{"uid": {"4294967295"}}, want: []string{"numeric"}},
 		{given: Given{"manifest-max-keys": {"0"}}, want: []string{"from 1 on"}},
@@ -214,7 +215,7 @@ func TestEverySettingHasAFlagThatResolvesToItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	example := map[string]string{
-		"ID": "7", "MODE": "0711", "TIME": "3s", "SIZE": "64KiB", "N": "9", "DIR": "/x", "": "true", "FILE": file,
+		"ID": "7", "MODE": "0711", "TIME": "3s", "SIZE": "16MiB", "N": "9", "DIR": "/x", "": "true", "FILE": file,
 		"NAME": "a", "REGION": "eu-north-1", "URL": "http://h:1", "CLASS": "GLACIER_IR", "ACCOUNT": "123456789012", "LOCATION": "/x",
 	}
 	for s := range All() {
