@@ -98,7 +98,7 @@ func (p *program) check(ctx context.Context, resolved settings.Resolved, args []
 	}
 	report(checkDevice())
 	report(checkFusermount(resolved.AllowOther))
-	report(checkKernel())
+	report(checkKernel(len(args) == 1 && inBucket(args[0])))
 	r := &request{settings: resolved, mountpoint: "check"}
 	if len(args) == 1 {
 		p.checkSource(ctx, r, args[0], report)
@@ -149,7 +149,14 @@ func checkFusermount(allowOther bool) finding {
 	return fromError("fusermount3", path, fuseUsable(allowOther))
 }
 
-func checkKernel() finding {
+// inBucket tells whether a SOURCE names a bucket.
+func inBucket(text string) bool {
+	s, err := parseSource(text)
+	return err == nil && s.onS3()
+}
+
+// checkKernel looks at this kernel for a lake in a bucket, or in a folder.
+func checkKernel(bucket bool) finding {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
 		return fromError("kernel", "", err)
@@ -161,6 +168,8 @@ func checkKernel() finding {
 	switch {
 	case version < 5008:
 		return finding{what: "kernel", problem: "Linux " + release + " is too old", remedy: "Linux 5.8 or newer is needed"}
+	case bucket: // nothing of it is a local file
+		return finding{what: "kernel", detail: "Linux " + release + ", files are read through the mount"}
 	case version < 6009:
 		return finding{what: "kernel", detail: "Linux " + release + ", files are read through the mount (passing them through needs 6.9)"}
 	case os.Geteuid() != 0:
