@@ -37,8 +37,7 @@ type bucketCheck struct {
 
 // run tells whether the catalog can be looked at.
 func (c bucketCheck) run(ctx context.Context, roots []string) bool {
-	c.credentials(ctx)
-	if !c.answers(ctx) {
+	if !c.credentials(ctx) || !c.answers(ctx) {
 		return false
 	}
 	first, listed := c.list(ctx, c.r.source.root)
@@ -56,19 +55,21 @@ func (c bucketCheck) run(ctx context.Context, roots []string) bool {
 	return true
 }
 
-// credentials tells whose they are; of the key id enough to recognise it.
-func (c bucketCheck) credentials(ctx context.Context) {
+// credentials tells whose they are; of the key id enough to recognise it. Without
+// those of the catalog it returns false: each request would fail for that one cause.
+func (c bucketCheck) credentials(ctx context.Context) bool {
 	if c.r.settings.NoSignRequest {
 		c.report(finding{what: checkCredentials, detail: "none are sent (--no-sign-request)"})
-		return
+		return true
 	}
-	c.credentialsOf(ctx, checkCredentials, c.r.aws.main)
+	got := c.credentialsOf(ctx, checkCredentials, c.r.aws.main)
 	for _, name := range slices.Sorted(maps.Keys(c.r.aws.secrets)) {
 		c.credentialsOf(ctx, fmt.Sprintf("%s of secret %q", checkCredentials, name), c.r.aws.secrets[name])
 	}
+	return got
 }
 
-func (c bucketCheck) credentialsOf(ctx context.Context, what string, cfg aws.Config) {
+func (c bucketCheck) credentialsOf(ctx context.Context, what string, cfg aws.Config) bool {
 	got, err := cfg.Credentials.Retrieve(ctx)
 	var none *noCredentialsError
 	switch {
@@ -79,6 +80,7 @@ func (c bucketCheck) credentialsOf(ctx context.Context, what string, cfg aws.Con
 	default:
 		c.report(finding{what: what, detail: fmt.Sprintf("key id %s, from %s", masked(got.AccessKeyID), got.Source)})
 	}
+	return err == nil
 }
 
 // masked is a key id of which its owner recognises the end.

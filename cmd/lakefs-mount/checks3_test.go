@@ -66,6 +66,7 @@ func TestCheckOfABucket(t *testing.T) {
 		not   []string // what is not looked at any more
 	}{
 		{name: "well", want: []want{
+			{"kernel", "ok", "files are read through the mount"},
 			{checkCredentials, "ok", "EnvConfigCredentials"},
 			{checkEndpoint, "ok", "answers"},
 			{checkClock, "ok", "agrees"},
@@ -211,8 +212,9 @@ func TestCredentialsThatAreNotThereAreNamed(t *testing.T) {
 		env   []string
 		flags []string
 		want  []string
+		alone bool // nothing else fails, for nothing else is tried
 	}{
-		{name: "none", want: []string{"no AWS credentials found", "--profile", "--no-sign-request"}},
+		{name: "none", alone: true, want: []string{"no AWS credentials found", "--profile", "--no-sign-request"}},
 		{name: "no such profile", flags: []string{"--profile=nobody"}, want: []string{`AWS profile "nobody"`, "list-profiles"}},
 		{name: "no such profile in the environment", env: []string{"AWS_PROFILE=nobody"}, want: []string{`AWS profile "nobody"`}},
 		{name: "no such profile of a secret", flags: []string{"--config=" + config}, want: []string{`secret "partner"`, `"no-such-profile"`}},
@@ -229,6 +231,9 @@ func TestCredentialsThatAreNotThereAreNamed(t *testing.T) {
 				if !strings.Contains(out, want) {
 					t.Errorf("%q lacks %q", out, want)
 				}
+			}
+			if n := strings.Count(out, "FAIL "); tt.alone && (n != 1 || strings.Contains(out, checkEndpoint+": ")) {
+				t.Errorf("one cause is %d failures, and the bucket is asked: %q", n, out)
 			}
 		})
 	}
