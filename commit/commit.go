@@ -93,13 +93,19 @@ func New(o Options) *Committer {
 // Appends that meet another's version (objectstore.ErrChanged, or ErrExist for a
 // new file) go behind it, as often as it takes. Other writes fail with it.
 func (c *Committer) Commit(ctx context.Context, f *staging.File) (objectstore.Object, error) {
+	return c.commit(ctx, f, true)
+}
+
+// commit is Commit. told: its error is an answer to who asked for the publish. One
+// that is then not settled must not be sent again without being asked for.
+func (c *Committer) commit(ctx context.Context, f *staging.File, told bool) (objectstore.Object, error) {
 	target := f.Record().Target
 	for {
 		unlock, err := c.targets.lock(ctx, target)
 		if err != nil {
 			return objectstore.Object{}, err
 		}
-		obj, moved, err := c.commitAs(ctx, f, target)
+		obj, moved, err := c.commitAs(ctx, f, target, told)
 		unlock()
 		if moved == target {
 			return obj, err
@@ -109,7 +115,7 @@ func (c *Committer) Commit(ctx context.Context, f *staging.File) (objectstore.Ob
 }
 
 // commitAs commits f if its target is still the one that the caller locked.
-func (c *Committer) commitAs(ctx context.Context, f *staging.File, target objectstore.Location) (objectstore.Object, objectstore.Location, error) {
+func (c *Committer) commitAs(ctx context.Context, f *staging.File, target objectstore.Location, told bool) (objectstore.Object, objectstore.Location, error) {
 	z, err := f.Freeze(ctx)
 	if err != nil {
 		return objectstore.Object{}, target, fmt.Errorf("publish %q: %w", f.Record().Path, err)
@@ -121,9 +127,11 @@ func (c *Committer) commitAs(ctx context.Context, f *staging.File, target object
 	if z.Clean {
 		return baseOf(z.Record), target, nil
 	}
-	obj, err := c.commitFrozen(ctx, f, z)
+	obj, err := c.commitUnsettled(ctx, f, z)
 	if err != nil {
-		c.note(ctx, z, err)
+		if told || !errors.Is(err, errUnsettled) {
+			c.note(ctx, z, err)
+		} // else it stays "publishing": the next recovery settles it
 		err = fmt.Errorf("publish %q: %w", z.Record.Path, err)
 	}
 	return obj, target, err
@@ -139,18 +147,24 @@ func baseOf(r staging.Record) objectstore.Object {
 // note writes into the record why the file was not published.
 func (c *Committer) note(ctx context.Context, z *staging.Frozen, cause error) {
 	state, reason := staging.Failed, cause.Error()
+	unsettled := errors.Is(cause, errUnsettled)
 	switch {
 	case errors.Is(cause, ErrEmpty):
 		state, reason = z.Record.State, ""
-	case errors.Is(cause, errUnsettled):
-		return // it stays "publishing": recovery settles it
+	case unsettled:
 	case ctx.Err() != nil && errors.Is(cause, ctx.Err()):
 		state, reason = staging.Staged, ""
 	}
-	if state == z.Record.State && reason == z.Record.Error {
+	if state == z.Record.State && reason == z.Record.Error && (z.Record.Unsettled || !unsettled) {
 		return
 	}
-	if err := z.SetState(state, reason, z.Record.State == staging.Publishing); err != nil {
+	var err error
+	if unsettled {
+		err = z.SetUnsettled(reason)
+	} else {
+		err = z.SetState(state, reason, z.Record.State == staging.Publishing)
+	}
+	if err != nil {
 		c.log.LogAttrs(ctx, slog.LevelWarn, "the reason of a failed publish is not on disk",
 			slog.String("id", z.Record.ID), slog.Any("error", err), slog.Any("reason", cause))
 	}

@@ -110,25 +110,6 @@ func TestTransientFailureIsRetried(t *testing.T) {
 	}
 }
 
-func TestUnsettledStaysPublishing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, put)
-		f := w.create(nil, "new")
-		w.answer = func(string) error { return objectstore.ErrUnavailable } // puts, and stats
-		_, err := w.c.Commit(t.Context(), f)
-		if !errors.Is(err, objectstore.ErrUnavailable) || state(f) != staging.Publishing {
-			t.Errorf("Commit: %v, state %s", err, state(f))
-		}
-		w.answer = nil
-		w.restart()
-		report, err := w.c.Recover(t.Context())
-		if err != nil || len(report.Finished) != 1 || len(w.leftovers()) != 0 {
-			t.Errorf("Recover: %+v, %v", report, err)
-		}
-		w.close()
-	})
-}
-
 func TestFormatIsCheckedBeforeAnythingIsSent(t *testing.T) {
 	parquet := "PAR1\x00\x00\x01\x00\x00\x00PAR1"
 	for _, tt := range []struct {

@@ -100,7 +100,7 @@ func TestRemovedMeanwhileIsChanged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.remove(target)
+		w.remove()
 		if _, err := w.c.Commit(t.Context(), f); !errors.Is(err, objectstore.ErrChanged) || w.lake() != "absent" {
 			t.Errorf("%s, appending %v: %v, want ErrChanged; the lake has %q", way, appending, err, w.lake())
 		}

@@ -36,7 +36,7 @@ func (c *Committer) renameByCopy(ctx context.Context, dst objectstore.Location, 
 	if m.replaces, err = c.replaces(ctx, dst, cond); err != nil {
 		return objectstore.Object{}, err
 	}
-	m.note, err = c.area.BeginRename(staging.NewRename{Target: dst, Path: dst.Key, Source: src, Cond: cond})
+	m.note, err = c.area.BeginRename(staging.NewRename{Target: dst, Path: dst.Key, Source: m.src, Cond: cond})
 	if err != nil {
 		return objectstore.Object{}, err
 	}
@@ -44,7 +44,8 @@ func (c *Committer) renameByCopy(ctx context.Context, dst objectstore.Location, 
 	return m.run(ctx)
 }
 
-// withMeta is src with its metadata, which a listing does not tell.
+// withMeta is src with its metadata, which a listing does not tell, and its time
+// as a HEAD tells it.
 func (c *Committer) withMeta(ctx context.Context, src objectstore.Object) (objectstore.Object, error) {
 	if src.Meta != nil {
 		return src, nil
@@ -58,7 +59,9 @@ func (c *Committer) withMeta(ctx context.Context, src objectstore.Object) (objec
 	case now.ETag != src.ETag:
 		return src, fmt.Errorf("another's version has the old name: %w", objectstore.ErrChanged)
 	}
-	src.Meta = now.Meta
+	if src.Meta, src.ModTime = now.Meta, now.ModTime; src.Meta == nil {
+		src.Meta = make(map[string]string) // known: there is none
+	}
 	return src, nil
 }
 
@@ -154,8 +157,7 @@ func (c *Committer) removeSource(ctx context.Context, r staging.Record) (unclear
 		case err == nil || errors.Is(err, objectstore.ErrNotExist):
 			return false, nil
 		case errors.Is(err, objectstore.ErrChanged):
-			c.log.LogAttrs(ctx, slog.LevelInfo, "renamed; another's version has the old name by now",
-				slog.String("from", r.Source.Key), slog.String("to", r.Target.Key))
+			c.logReplaced(ctx, r)
 			return false, nil
 		case !isUnclear(ctx, err):
 			return unclear, err
@@ -165,6 +167,11 @@ func (c *Committer) removeSource(ctx context.Context, r staging.Record) (unclear
 			return true, errors.Join(err, ended)
 		}
 	}
+}
+
+func (c *Committer) logReplaced(ctx context.Context, r staging.Record) {
+	c.log.LogAttrs(ctx, slog.LevelInfo, "renamed; another's version has the old name by now",
+		slog.String("from", r.Source.Key), slog.String("to", r.Target.Key))
 }
 
 // takeBack removes the copy after the store refused to remove the source. It does
@@ -191,7 +198,7 @@ func (m *copyRename) removeCopy(ctx context.Context, obj objectstore.Object) err
 	if err != nil {
 		return err
 	}
-	if now.ETag != m.src.ETag {
+	if !isVersion(now, m.src) {
 		return objectstore.ErrChanged
 	}
 	deleter, _ := m.c.store.(objectstore.VersionDeleter)
@@ -205,61 +212,4 @@ func (c *Committer) forget(ctx context.Context, r *staging.Rename) {
 		c.log.LogAttrs(ctx, slog.LevelWarn, "the note of a rename stays in the staging directory",
 			slog.String("id", r.Record().ID), slog.Any("error", err))
 	}
-}
-
-// recoverRename finishes a rename of an earlier mount.
-func (c *Committer) recoverRename(ctx context.Context, r *staging.Rename, report *Report) {
-	rec := r.Record()
-	done, err := c.finishRename(ctx, r)
-	switch {
-	case err != nil:
-		c.log.LogAttrs(ctx, slog.LevelError, "a rename that an earlier mount began is not finished",
-			slog.String("id", rec.ID), slog.String("from", rec.Source.Key), slog.String("to", rec.Target.Key), slog.Any("error", err))
-		report.Kept = append(report.Kept, rec)
-	case done:
-		report.Finished = append(report.Finished, rec)
-	default:
-		report.Undone = append(report.Undone, rec)
-	}
-}
-
-// finishRename removes the source of a rename whose copy is at the target. Else,
-// done is false, the source was not touched. The note goes, unless err tells why
-// neither could be found out or done.
-func (c *Committer) finishRename(ctx context.Context, r *staging.Rename) (done bool, err error) {
-	rec := r.Record()
-	unlock, err := c.targets.lockTwo(ctx, rec.Source.Location, rec.Target)
-	if err != nil {
-		return false, err
-	}
-	defer unlock()
-	if _, there := c.area.FindRename(rec.ID); !there {
-		return true, nil // it ended while this waited
-	}
-	_, err = c.settleCopy(ctx, rec)
-	if err == nil {
-		done = true
-		_, err = c.removeSource(ctx, rec)
-	}
-	if err != nil && !errors.Is(err, errNotDone) {
-		return done, fmt.Errorf("finish the rename of %q to %q: %w", rec.Source.Key, rec.Target.Key, err)
-	}
-	c.forget(ctx, r)
-	return done, nil
-}
-
-// abortRename drops the note of a rename that is not under way.
-func (c *Committer) abortRename(ctx context.Context, r *staging.Rename) error {
-	rec := r.Record()
-	unlock, err := c.targets.lockTwo(ctx, rec.Source.Location, rec.Target)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := r.Drop(); err != nil {
-		return fmt.Errorf("abort the rename of %q to %q: %w", rec.Source.Key, rec.Target.Key, err)
-	}
-	c.log.LogAttrs(ctx, slog.LevelInfo, "a rename that was half done was dropped as asked",
-		slog.String("id", rec.ID), slog.String("from", rec.Source.Key), slog.String("to", rec.Target.Key))
-	return nil
 }

@@ -236,7 +236,7 @@ func TestRenameTheStoreStopsAnswering(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, flat)
 				src := w.source()
-				src.Meta = map[string]string{}
+				src.Meta = map[string]string{objectstore.MetaWriteID: "old"}
 				down := func(op string) error {
 					if tt.down[op] {
 						return objectstore.ErrUnavailable

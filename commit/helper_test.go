@@ -274,14 +274,14 @@ func (w *world) backing() objectstore.Store {
 	return w.folder
 }
 
-// remove is what others do to a key.
-func (w *world) remove(key string) {
+// remove is what others do to the target.
+func (w *world) remove() {
 	w.t.Helper()
 	if w.mem != nil {
-		w.mem.remove(w.loc(key))
+		w.mem.remove(w.loc(target))
 		return
 	}
-	if err := os.Remove(filepath.Join(w.root, key)); err != nil {
+	if err := os.Remove(filepath.Join(w.root, target)); err != nil {
 		w.t.Fatal(err)
 	}
 }

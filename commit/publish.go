@@ -108,10 +108,14 @@ func (c *Committer) rebase(ctx context.Context, z *staging.Frozen) error {
 // too long.
 func (c *Committer) attempts(ctx context.Context, z *staging.Frozen) (objectstore.Object, way, error) {
 	again := retries{limit: c.retry}
+	var unknown error // of an earlier attempt's outcome
 	for {
 		obj, by, err := c.attempt(ctx, z)
-		if err == nil || !isUnclear(ctx, err) && !isConflict(err) {
-			return obj, by, err
+		if err == nil {
+			return obj, by, nil
+		}
+		if !isUnclear(ctx, err) && !isConflict(err) {
+			return obj, by, join(err, unknown)
 		}
 		found, settled := c.settle(ctx, z, by)
 		switch {
@@ -124,13 +128,22 @@ func (c *Committer) attempts(ctx context.Context, z *staging.Frozen) (objectstor
 		case isConflict(settled):
 			return obj, by, settled
 		}
+		unknown = nil
 		if errors.Is(settled, errUnsettled) {
-			err = errors.Join(err, settled)
+			unknown = settled
 		}
 		if more, ended := again.next(ctx); !more {
-			return obj, by, errors.Join(err, ended)
+			return obj, by, errors.Join(err, unknown, ended)
 		}
 	}
+}
+
+// join is err, with other if there is one.
+func join(err, other error) error {
+	if other == nil {
+		return err
+	}
+	return errors.Join(err, other)
 }
 
 // retries paces attempts at what the store did not answer. The time that counts

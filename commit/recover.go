@@ -25,8 +25,9 @@ type Report struct {
 }
 
 // Recover settles the writes that were being published and the renames that were
-// half done when an earlier mount ended, and keeps all others: what is staged, torn or failed is never published
-// by itself. It may be called again, and ended at any point.
+// half done when an earlier mount ended, and keeps all others: what is staged, torn
+// or failed is never published by itself. Of a failed publish that may have taken
+// effect all the same it looks whether it did, and drops what is left then. It may be called again, and ended at any point.
 func (c *Committer) Recover(ctx context.Context) (Report, error) {
 	var report Report
 	for _, f := range c.area.Files() {
@@ -58,18 +59,21 @@ func (c *Committer) recoverOne(ctx context.Context, f *staging.File, rec staging
 	if f.Lost() && rec.Target.Key != "" {
 		return c.recoverLost(ctx, f, rec, report)
 	}
+	if rec.Unsettled {
+		return c.recoverUnsettled(ctx, f, rec, report)
+	}
 	if rec.State != staging.Publishing {
 		log.LogAttrs(ctx, slog.LevelWarn, "a write of an earlier mount is staged: see lakefs-mount recover", slog.String("state", string(rec.State)))
 		return &report.Kept
 	}
 	// Look first: without a condition a second Put would take effect again.
-	_, err := c.settlePut(ctx, rec, fileReader(func(p []byte, off int64) (int, error) { return f.ReadAt(ctx, p, off) }))
+	_, err := c.settlePut(ctx, rec, spoolOf(ctx, f))
 	if err == nil {
 		c.drop(ctx, f)
 		return &report.Finished
 	}
 	if !errors.Is(err, errUnsettled) {
-		_, err = c.Commit(ctx, f)
+		_, err = c.commit(ctx, f, false)
 	}
 	if err != nil {
 		log.LogAttrs(ctx, slog.LevelError, "a publish that an earlier mount began is not finished", slog.Any("error", err))

@@ -88,6 +88,11 @@ func isBase(obj objectstore.Object, r staging.Record) bool {
 // settlePut settles a Put of r, whose bytes are to be read from data.
 func (c *Committer) settlePut(ctx context.Context, r staging.Record, data io.ReaderAt) (objectstore.Object, error) {
 	obj, err := c.store.Stat(ctx, r.Target)
+	return c.judgePut(ctx, r, obj, err, data)
+}
+
+// judgePut is settlePut with the store's answer: obj or err is at r's target.
+func (c *Committer) judgePut(ctx context.Context, r staging.Record, obj objectstore.Object, err error, data io.ReaderAt) (objectstore.Object, error) {
 	switch {
 	case errors.Is(err, objectstore.ErrNotExist) && r.Cond.IfMatch != "":
 		return obj, fmt.Errorf("the file was removed meanwhile: %w", objectstore.ErrChanged)
@@ -105,7 +110,7 @@ func (c *Committer) settlePut(ctx context.Context, r staging.Record, data io.Rea
 	if _, told := obj.Meta[objectstore.MetaWriteID]; !told && obj.Size == r.Size {
 		// Nobody's id: a store that keeps none, or a file of others. That its
 		// bytes are ours is what was asked for, either way.
-		same, err := c.sameBytes(ctx, obj, data)
+		same, err := c.sameBytes(ctx, obj, obj.Size, data)
 		if err != nil {
 			return obj, fmt.Errorf("%w: %w", errUnsettled, err)
 		}
@@ -122,16 +127,16 @@ func (c *Committer) settlePut(ctx context.Context, r staging.Record, data io.Rea
 	return obj, errNotDone
 }
 
-// sameBytes compares the object with the spool.
-func (c *Committer) sameBytes(ctx context.Context, obj objectstore.Object, data io.ReaderAt) (bool, error) {
-	_, body, err := c.store.Read(ctx, obj, 0, obj.Size)
+// sameBytes compares the first size bytes of the object with the spool.
+func (c *Committer) sameBytes(ctx context.Context, obj objectstore.Object, size int64, data io.ReaderAt) (bool, error) {
+	_, body, err := c.store.Read(ctx, obj, 0, size)
 	if err != nil {
 		return false, err
 	}
 	defer func() { _ = body.Close() }() // only read
 	theirs, ours := make([]byte, 1<<20), make([]byte, 1<<20)
-	for off := int64(0); off < obj.Size; {
-		n := min(int64(len(theirs)), obj.Size-off)
+	for off := int64(0); off < size; {
+		n := min(int64(len(theirs)), size-off)
 		if _, err := io.ReadFull(body, theirs[:n]); err != nil {
 			return false, err
 		}

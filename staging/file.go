@@ -179,6 +179,7 @@ func (f *File) SetState(s State, reason string) error {
 func (f *File) setState(s State, reason string, durable bool) error {
 	f.mu.Lock()
 	f.rec.State, f.rec.Error = s, reason
+	f.rec.Unsettled = f.rec.Unsettled && s != Publishing
 	f.rec.Changed = f.area.opts.Now()
 	f.mu.Unlock()
 	return f.saveRecord(durable)

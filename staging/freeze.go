@@ -73,6 +73,15 @@ func (z *Frozen) SetState(s State, reason string, durable bool) error {
 	return err
 }
 
+// SetUnsettled notes, durably, that the publish failed for its caller, though
+// nobody knows whether it took effect: [Failed], and Record.Unsettled.
+func (z *Frozen) SetUnsettled(reason string) error {
+	z.file.mu.Lock()
+	z.file.rec.Unsettled = true
+	z.file.mu.Unlock()
+	return z.SetState(Failed, reason, true)
+}
+
 // Published notes that the bytes are obj now. The file is clean and begins its
 // next version as obj, on the condition that obj is still there; spool and
 // record leave the disk, and the descriptor of the spool goes on as the pinned
@@ -93,7 +102,7 @@ func (z *Frozen) Published(obj objectstore.Object, adopted bool) {
 	f.mu.Lock()
 	f.rec.Base = objectCopy(&obj)
 	f.rec.Cond = objectstore.Cond{IfMatch: match}
-	f.rec.State, f.rec.Error = Staged, ""
+	f.rec.State, f.rec.Error, f.rec.Unsettled = Staged, "", false
 	f.rec.Append, f.rec.Whole, f.rec.Data = f.appender, false, ""
 	f.clean, f.mixed, f.stale, f.recovery = true, false, false, false
 	f.mu.Unlock()

@@ -60,4 +60,7 @@ type Record struct {
 	Created time.Time `json:"created"`
 	Changed time.Time `json:"changed"`
 	Error   string    `json:"error,omitempty"`
+	// Unsettled: the last publish failed for its caller, and may have taken effect
+	// all the same. It stays until the next publish begins.
+	Unsettled bool `json:"unsettled,omitempty"`
 }
