@@ -21,6 +21,14 @@ func blindFrom(l *mounttest.Lake) faulty.Func {
 	}
 }
 
+// refuseFrom is blindFrom, but nothing takes effect.
+func refuseFrom(l *mounttest.Lake) faulty.Func {
+	return func(x *faulty.Exchange, next faulty.Next) (*http.Response, error) {
+		l.Proxy.Add(onFile(l, "HeadObject", "", answers(503, "SlowDown")))
+		return answers(503, "SlowDown").Apply(x, next)
+	}
+}
+
 // TestCase21UnsettledPublishOnS3: the close fails, and what had taken effect is
 // recognised later, by the next mount or by recover.
 func TestCase21UnsettledPublishOnS3(t *testing.T) {
@@ -54,6 +62,42 @@ func TestCase21UnsettledPublishOnS3(t *testing.T) {
 				wantBucket(t, l, names...)
 			})
 		}
+	}
+}
+
+// TestCase21UnsettledPublishIsNotRedoneOnS3: a close failed, nothing had taken
+// effect, and the name was used for other things, or not at all. The next mount
+// publishes nothing by itself; the bytes are there for recover.
+func TestCase21UnsettledPublishIsNotRedoneOnS3(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"new": "", "rewritten": "again\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := faultyTwo(t, map[string]string{"old": "old\n"}, "--io-timeout=1s")
+			warm(t, l)
+			l.Proxy.Add(onFile(l, "PutObject", name, refuseFrom(l)))
+			wantErrno(t, "close", writeErr(l, csvDir+"/"+name, creat, "mine\n", nil), syscall.EIO)
+			l.Proxy.Clear()
+			names := []string{"old"}
+			if want != "" {
+				names = append(names, name)
+				write(t, l, csvDir+"/"+name, want)
+			}
+			l.Proxy.Reset()
+			l.Remount("--write=delete")
+			if l.Proxy.Count("HeadObject") == 0 {
+				t.Errorf("nobody looked at what came of it\n%s", asked(l))
+			}
+			wantNames(t, l, csvDir, names...)
+			wantBucket(t, l, names...)
+			if want != "" {
+				wantStore(t, l, csvDir+"/"+name, want)
+			}
+			wantContent(t, l, wantStaged(t, l, csvDir, name), "mine\n")
+			if again := putsOf(l, name); again > 0 {
+				t.Errorf("it was published %d times more\n%s", again, asked(l))
+			}
+		})
 	}
 }
 
