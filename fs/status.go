@@ -59,7 +59,7 @@ func (f *FS) statusJSON(ctx context.Context, dir string) ([]byte, error) {
 	if dir == "" {
 		s.Mount = &mountStatus{
 			Version: f.Version, Source: f.Source, PID: os.Getpid(), Started: f.started,
-			Write: writeNames[f.Write], ReadOnly: f.ReadOnly, Passthrough: f.Passthrough, Draining: f.draining.Load(),
+			Write: writeNames[f.Write], ReadOnly: f.ReadOnly, Passthrough: f.Passthrough && !f.flat, Draining: f.draining.Load(),
 		}
 		if f.StoreStatus != nil {
 			s.Mount.Store = f.StoreStatus()
