@@ -103,11 +103,16 @@ func TestCase19UnmountWhileWritten(t *testing.T) {
 // terminate sends so many SIGTERMs. One that comes within a second of another is
 // the same one (timeout(1) signals its child and the child's group).
 func terminate(l *mounttest.Lake, signals int) {
+	terminateBeside(l, signals, 0)
+}
+
+// terminateBeside is terminate while a thread of the daemon is stopped.
+func terminateBeside(l *mounttest.Lake, signals int, stopped uint32) {
 	for i := range signals {
 		if i > 0 {
 			<-time.After(1100 * time.Millisecond)
 		}
-		l.Signal(syscall.SIGTERM)
+		l.SignalBeside(syscall.SIGTERM, stopped)
 		l.WaitLog("unmounting")
 	}
 }
@@ -187,12 +192,13 @@ func TestSignalsWhilePublishing(t *testing.T) {
 			held, release := trap.Hold("write ", "/_temporary/.tmp.")
 			defer release()
 			p := begin(t, l, `: > $READY; yes | head -c 64M > f.csv; cd /`)
+			var stopped uint32
 			select {
-			case <-held:
+			case stopped = <-held:
 			case <-time.After(30 * time.Second):
 				t.Fatal("no publish began")
 			}
-			terminate(l, signals)
+			terminateBeside(l, signals, stopped)
 			code := 0
 			if signals == 1 {
 				release()

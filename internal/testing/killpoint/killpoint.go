@@ -50,8 +50,9 @@ type Trap struct {
 
 // hold stops the program at a step until it is let go.
 type hold struct {
-	prefix, part  string
-	held, release chan struct{}
+	prefix, part string
+	held         chan uint32 // the thread
+	release      chan struct{}
 }
 
 // New returns a trap whose programs start through the test function helper of
@@ -108,10 +109,12 @@ func (k *Trap) Steps() []string {
 }
 
 // Hold stops the thread that comes there before the next step that begins with
-// prefix and has part in it: held is closed then. It goes on once release was
-// called, which must be, and may be more than once.
-func (k *Trap) Hold(prefix, part string) (held <-chan struct{}, release func()) {
-	h := &hold{prefix: prefix, part: part, held: make(chan struct{}), release: make(chan struct{})}
+// prefix and has part in it: held tells then. It goes on once release was
+// called, which must be, and may be more than once. The id of the thread comes
+// through held: no signal but SIGKILL reaches it until then, and one that the
+// kernel gives to it (it prefers the main thread) reaches nobody.
+func (k *Trap) Hold(prefix, part string) (held <-chan uint32, release func()) {
+	h := &hold{prefix: prefix, part: part, held: make(chan uint32, 1), release: make(chan struct{})}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.hold = h
@@ -204,7 +207,7 @@ func (k *Trap) serve(fd int) {
 			letGo(fd, n.id)
 			continue
 		}
-		close(h.held)
+		h.held <- n.pid
 		holding.Go(func() {
 			<-h.release
 			letGo(fd, n.id)

@@ -7,9 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // readyTimeout bounds a mount's way to its ready line.
@@ -149,6 +152,22 @@ func (l *Lake) running() *daemon {
 func (l *Lake) Signal(s syscall.Signal) {
 	l.t.Helper()
 	must(l.t, l.running().cmd.Process.Signal(s))
+}
+
+// SignalBeside sends the daemon a signal by way of a thread other than the one
+// that is stopped (killpoint), which could not take it.
+func (l *Lake) SignalBeside(s syscall.Signal, stopped uint32) {
+	l.t.Helper()
+	pid := l.Pid()
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	must(l.t, err)
+	for _, e := range threads {
+		if tid, err := strconv.Atoi(e.Name()); err == nil && uint32(tid) != stopped {
+			must(l.t, unix.Tgkill(pid, tid, s))
+			return
+		}
+	}
+	l.t.Fatal("the daemon has no other thread")
 }
 
 // Wait waits until the daemon ends by itself, within the lake's deadline, and
