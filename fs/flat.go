@@ -78,10 +78,19 @@ func (f *FS) keepLocal(path string) {
 // deleteVersion removes o, which the caller judged: where the store can tell,
 // another's version that took its place is not removed unseen (ErrChanged).
 func (f *FS) deleteVersion(ctx context.Context, o objectstore.Object) error {
-	if s, ok := f.Store.(objectstore.VersionDeleter); ok && f.Write < WriteDelete {
-		return s.DeleteVersion(ctx, o)
+	if f.Write < WriteDelete {
+		return f.deleteExactly(ctx, o)
 	}
 	return f.deleteOne(ctx, o.Location) // may remove whatever is there
+}
+
+// deleteExactly removes o, and where the store can tell nothing else: ErrChanged
+// if another version is there.
+func (f *FS) deleteExactly(ctx context.Context, o objectstore.Object) error {
+	if s, ok := f.Store.(objectstore.VersionDeleter); ok {
+		return s.DeleteVersion(ctx, o)
+	}
+	return f.deleteOne(ctx, o.Location)
 }
 
 // superseded tells them that what they know of loc is no longer so.

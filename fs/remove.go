@@ -3,6 +3,7 @@ package fs
 import (
 	"context"
 	"errors"
+	"slices"
 	"syscall"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
@@ -38,9 +39,12 @@ func (f *FS) unlink(ctx context.Context, path string) error {
 	if _, base := parent(path); base == controlName {
 		return errIsDirectory
 	}
+	s, _, _ := f.names.stagedAt(path, 0) // first: it may be published between the two looks
 	n, err := f.lookup(ctx, path)
-	s, _, _ := f.names.stagedAt(path, 0)
 	if errors.Is(err, objectstore.ErrNotExist) && s != nil {
+		if !slices.Contains(f.names.writersAt(path), s) { // published, and closed, meanwhile
+			return f.unlink(ctx, path)
+		}
 		return f.unlinkStaged(ctx, path)
 	}
 	if errors.Is(err, objectstore.ErrNotExist) {

@@ -137,7 +137,7 @@ func (m *move) staged(ctx context.Context, s *stagedNode) error {
 		w.Cond = objectstore.Cond{IfMatch: m.old.Match}
 	}
 	was := s.file.Record()
-	switch published, err := s.retarget(w); {
+	switch published, err := s.setTarget(w); {
 	case err != nil:
 		return err
 	case published:
@@ -172,9 +172,9 @@ func (m *move) justPublished(ctx context.Context) error {
 	return m.object(ctx, n)
 }
 
-// retarget makes the version one of another name. A publish that is under way is
+// setTarget makes the version one of another name. A publish that is under way is
 // waited for; published says that the file lies at its old name by then. errBusy.
-func (s *stagedNode) retarget(w staging.NewWrite) (published bool, err error) {
+func (s *stagedNode) setTarget(w staging.NewWrite) (published bool, err error) {
 	if !s.commit.lockFor(publishPatience) {
 		return false, errBusyPublish
 	}
@@ -199,7 +199,7 @@ func (f *FS) dropReplaced(ctx context.Context, was staging.Record) error {
 		return err
 	}
 	f.Attr.Delete(attrKey(was.Target))
-	if err := f.deleteOne(ctx, was.Target); err != nil {
+	if err := f.deleteExactly(ctx, old); err != nil && !errors.Is(err, objectstore.ErrChanged) {
 		return err
 	}
 	f.vanished(was.Path, was.Target)

@@ -8,75 +8,67 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 )
 
-// underWay writes a file whose PUT the proxy holds, without its effect or with
-// it, and returns once it is held. closed has what the close answers.
-func underWay(t *testing.T, l *mounttest.Lake, name string, done bool) (closed <-chan error) {
+// whilePublished writes the file f, and does what while the proxy holds its PUT:
+// before the store has it, and after. What is known to be under way when the store
+// was asked looks times for the head of name or its marker, which comes second:
+// that nothing was there is known by then.
+func whilePublished(t *testing.T, name string, looks int, what func(l *mounttest.Lake) error, then func(t *testing.T, l *mounttest.Lake)) {
 	t.Helper()
-	rule := onFile(l, "PutObject", name, faulty.Hang{Answer: done})
-	rule.Times = 1
-	held := l.Proxy.Add(rule)
-	c := make(chan error, 1)
-	go func() {
-		c <- l.Do("write "+name, func() error {
-			return os.WriteFile(l.Path(csvDir+"/"+name), []byte("mine\n"), 0o644)
+	for stage, done := range map[string]bool{"before": false, "after": true} {
+		t.Run("the store has it: "+stage, func(t *testing.T) {
+			t.Parallel()
+			l := faultyTwo(t, nil, "--negative-ttl=0") // each look is a request
+			warm(t, l)
+			rule := onFile(l, "PutObject", "f", faulty.Hang{Answer: done})
+			rule.Times = 1
+			held, begun := l.Proxy.Add(rule), l.Proxy.Add(onFile(l, "HeadObject", name, faulty.Delay{}))
+			closed, did := make(chan error, 1), make(chan error, 1)
+			go func() {
+				closed <- l.Do("write f", func() error {
+					return os.WriteFile(l.Path(csvDir+"/f"), []byte("mine\n"), 0o644)
+				})
+			}()
+			held.Wait(t, 1)
+			before := begun.Hits()
+			go func() { did <- l.Do("change f", func() error { return what(l) }) }()
+			begun.Wait(t, before+looks)
+			l.Proxy.Release()
+			if err := <-closed; err != nil {
+				t.Errorf("close: %v", err)
+			}
+			if err := <-did; err != nil {
+				t.Error(err)
+			}
+			then(t, l)
 		})
-	}()
-	held.Wait(t, 1)
-	return c
+	}
 }
 
 // A file that is being published can be renamed: the publish is waited for.
 func TestS3RenameOfAFileThatIsBeingPublished(t *testing.T) {
 	t.Parallel()
-	for name, done := range map[string]bool{"before": false, "after": true} {
-		t.Run("the store has it: "+name, func(t *testing.T) {
-			t.Parallel()
-			l := faultyTwo(t, nil)
-			warm(t, l)
-			closed := underWay(t, l, "f", done)
-			renamed := make(chan error, 1)
-			go func() {
-				renamed <- l.Do("rename", func() error { return os.Rename(l.Path(csvDir+"/f"), l.Path(csvDir+"/g")) })
-			}()
-			l.Proxy.Release()
-			if err := <-closed; err != nil {
-				t.Errorf("close: %v", err)
-			}
-			if err := <-renamed; err != nil {
-				t.Errorf("rename: %v", err)
-			}
-			wantNames(t, l, csvDir, "g")
-			wantStore(t, l, csvDir+"/g", "mine\n")
-			wantBucket(t, l, "g")
-		})
-	}
+	whilePublished(t, "g", 4, func(l *mounttest.Lake) error { // looked up by the kernel, and by the rename
+		return os.Rename(l.Path(csvDir+"/f"), l.Path(csvDir+"/g"))
+	}, func(t *testing.T, l *mounttest.Lake) {
+		t.Helper()
+		wantNames(t, l, csvDir, "g")
+		wantStore(t, l, csvDir+"/g", "mine\n")
+		wantBucket(t, l, "g")
+		wantClean(t, l, csvDir, "g")
+	})
 }
 
 // One that is removed is gone, whatever comes of its publish.
 func TestS3UnlinkOfAFileThatIsBeingPublished(t *testing.T) {
 	t.Parallel()
-	for name, done := range map[string]bool{"before": false, "after": true} {
-		t.Run("the store has it: "+name, func(t *testing.T) {
-			t.Parallel()
-			l := faultyTwo(t, nil)
-			warm(t, l)
-			closed := underWay(t, l, "f", done)
-			removed := make(chan error, 1)
-			go func() {
-				removed <- l.Do("unlink", func() error { return os.Remove(l.Path(csvDir + "/f")) })
-			}()
-			l.Proxy.Release()
-			if err := <-removed; err != nil {
-				t.Errorf("unlink: %v", err)
-			}
-			if err := <-closed; err != nil {
-				t.Errorf("close of what was removed: %v", err)
-			}
-			wantNames(t, l, csvDir)
-			wantBucket(t, l)
-			wantClean(t, l, csvDir)
-		})
-	}
+	whilePublished(t, "f", 2, func(l *mounttest.Lake) error {
+		return os.Remove(l.Path(csvDir + "/f"))
+	}, func(t *testing.T, l *mounttest.Lake) {
+		t.Helper()
+		wantNames(t, l, csvDir)
+		wantBucket(t, l)
+		wantClean(t, l, csvDir)
+	})
 }
 
 // Below --write=delete a removal and a rename-over are of the version that was

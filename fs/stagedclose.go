@@ -237,11 +237,11 @@ func (s *stagedNode) retract(ctx context.Context) error {
 	path := s.path()
 	now, err := s.fs.Store.Stat(ctx, o.Location)
 	if err == nil && now.ETag == o.ETag && now.Meta[objectstore.MetaWriteID] == s.file.ID() {
-		err = s.fs.deleteOne(ctx, o.Location)
+		err = s.fs.deleteExactly(ctx, now)
 	}
 	s.fs.vanished(path, o.Location)
-	if errors.Is(err, objectstore.ErrNotExist) {
-		return nil // by whoever unlinked it, or another
+	if supersedes(err) {
+		return nil // gone, by whoever unlinked it, or another's by now
 	}
 	return err
 }
