@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lakefs-mount/lakefs-mount/internal/pause"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/staging"
 )
@@ -79,7 +80,7 @@ func (c *Committer) checked(ctx context.Context, f *staging.File, z *staging.Fro
 func (c *Committer) rebase(ctx context.Context, z *staging.Frozen) error {
 	again := retries{limit: c.retry}
 	for {
-		if err := pause(ctx, rand.N(rebasePause)); err != nil {
+		if err := pause.For(ctx, rand.N(rebasePause)); err != nil {
 			return err
 		}
 		now, err := c.store.Stat(ctx, z.Record.Target)
@@ -164,7 +165,7 @@ func (r *retries) next(ctx context.Context) (more bool, err error) {
 	if time.Since(r.first) >= r.limit {
 		return false, ctx.Err()
 	}
-	err = pause(ctx, r.wait/2+rand.N(r.wait/2))
+	err = pause.For(ctx, r.wait/2+rand.N(r.wait/2))
 	r.wait = min(2*r.wait, longPause)
 	return err == nil, err
 }
@@ -199,21 +200,6 @@ func (c *Committer) attempt(ctx context.Context, z *staging.Frozen) (objectstore
 	}
 	obj, err := c.store.Put(ctx, z.Record.Target, z.ReaderAt(), z.Size, opts)
 	return obj, byPut, err
-}
-
-// pause waits for d, or for ctx.
-func pause(ctx context.Context, d time.Duration) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // metaOf is what travels with the object.

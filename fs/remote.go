@@ -9,6 +9,7 @@ import (
 
 	"github.com/lakefs-mount/lakefs-mount/cache"
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
+	"github.com/lakefs-mount/lakefs-mount/internal/pause"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
@@ -83,21 +84,6 @@ const (
 
 var errContradiction = errors.New("the store has another version than it tells of")
 
-// sleep waits, or returns ctx's error.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // lookupPinned looks path up and opens the version that it answers, for a
 // reader that was turned away once: a name that is replaced all the time must
 // not turn it away again.
@@ -105,7 +91,7 @@ func (f *FS) lookupPinned(ctx context.Context, path string, tid uint32) (catalog
 	var before objectstore.Object
 	same := 0
 	for wait := time.Duration(0); ; wait = min(2*wait+pinPause, maxPinPause) {
-		if err := sleep(ctx, wait); err != nil {
+		if err := pause.For(ctx, wait); err != nil {
 			return catalogview.Node{}, err
 		}
 		n, err := f.lookup(ctx, path)

@@ -18,6 +18,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/pause"
 )
 
 // testLoc is the object that tests ask a faked store for.
@@ -203,7 +205,7 @@ func TestFirstByteLimit(t *testing.T) {
 			if n == 1 {
 				return hang(req)
 			}
-			if err := pause(req.Context(), 20*time.Second); err != nil {
+			if err := pause.For(req.Context(), 20*time.Second); err != nil {
 				return nil, err
 			}
 			return serveObject(req, "v1", []byte("data"))

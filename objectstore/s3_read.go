@@ -12,6 +12,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/pause"
 )
 
 const (
@@ -235,7 +237,7 @@ func (b *objectBody) resume(until time.Time, cause error) error {
 	if b.failures > maxResumes || !time.Now().Add(wait).Before(until) {
 		return b.cut(cause)
 	}
-	if err := pause(b.ctx, wait); err != nil {
+	if err := pause.For(b.ctx, wait); err != nil {
 		return failS3("read", loc, err)
 	}
 	b.part.until, b.part.resume = until, true

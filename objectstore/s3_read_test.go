@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/pause"
 )
 
 // numbered returns n bytes that tell their place.
@@ -302,7 +304,7 @@ type slow struct {
 }
 
 func (s slow) Read(p []byte) (int, error) {
-	if err := pause(s.ctx, stallLimit-time.Second); err != nil {
+	if err := pause.For(s.ctx, stallLimit-time.Second); err != nil {
 		return 0, err
 	}
 	return s.Reader.Read(p[:min(1, len(p))])

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/pause"
 )
 
 // call is one call of S3's, which may take several requests.
@@ -70,24 +72,9 @@ func do[T any](ctx context.Context, s *S3, c call, send func(context.Context, ac
 		}
 		s.log.DebugContext(ctx, "store asked again", slog.String("operation", c.op), slog.Any("err", err),
 			slog.Duration("wait", wait))
-		if err := pause(ctx, wait); err != nil {
+		if err := pause.For(ctx, wait); err != nil {
 			return zero, failS3(c.op, c.loc, err)
 		}
-	}
-}
-
-// pause waits, or returns ctx's error.
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

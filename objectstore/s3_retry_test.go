@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/pause"
 )
 
 // passing are failures that go away by themselves.
@@ -276,7 +278,7 @@ func TestBudgetHoldsRetriesBack(t *testing.T) {
 		if got, want := b.take(), budgetDebt*time.Second/budgetRate; got != want {
 			t.Errorf("after very many retries the next waits %s, want %s", got, want)
 		}
-		if err := pause(t.Context(), time.Hour); err != nil {
+		if err := pause.For(t.Context(), time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		for range budgetSize {
