@@ -146,6 +146,15 @@ type Options struct {
 	EvalSymlinks func(path string) (string, error)
 
 	Limits table.Limits // of manifests (rule 42)
+	// AnyBucket: without Roots any S3 location that the catalog names may be used
+	// (rule 43: Glue with no list).
+	AnyBucket bool
+	// Discover lists directories that the catalog does not know as partitions too.
+	Discover bool
+	// Register: View.Register registers new partitions (--catalog-writes); else it
+	// does nothing.
+	Register bool
+
 	// Secrets names the credentials that sqe.secret may name (rule 54).
 	Secrets []string
 	// MaxKey bounds keys, in bytes; 0: no bound (a folder has none).

@@ -73,18 +73,17 @@ func (v *View) getTable(ctx context.Context, db, name string) (*entry, error) {
 	}
 	key := db + "/" + name
 	return v.tables.get(ctx, key, func(ctx context.Context) (*entry, error) {
-		if old, have, _ := v.tables.peek(key); have && old.err == nil {
-			raw, err := v.src.Stat(ctx, db, name)
-			if err != nil {
-				return nil, err
-			}
-			if raw.ETag == old.value.raw.ETag {
-				return v.judgeAgain(ctx, old.value, raw)
-			}
+		known := ""
+		old, have, _ := v.tables.peek(key)
+		if have && old.err == nil {
+			known = old.value.raw.ETag
 		}
-		t, raw, err := v.src.Table(ctx, db, name)
-		if err != nil {
+		t, raw, err := v.src.Table(ctx, db, name, known)
+		switch {
+		case err != nil:
 			return nil, err
+		case t == nil:
+			return v.judgeAgain(ctx, old.value, raw)
 		}
 		return v.judge(ctx, t, raw)
 	})
@@ -331,7 +330,7 @@ func (v *View) tableJSON(ctx context.Context, db, name string) ([]byte, Node, er
 	key := db + "/" + name
 	at := v.o.Now()
 	_, _, generation := v.tables.peek(key)
-	t, raw, err := v.src.Table(ctx, db, name)
+	t, raw, err := v.src.Table(ctx, db, name, "")
 	if err != nil {
 		return nil, Node{}, err
 	}

@@ -66,7 +66,7 @@ func TestAnIrregularManifestCostsNoFurtherRequest(t *testing.T) {
 	l.fifo("db/fifo/_sqe/table.json")
 	l.mkdir("db/plain")
 	for _, name := range []string{"fifo", "plain"} {
-		got := l.store.requests(func() { _, _ = l.view.src.Stat(t.Context(), "db", name) })
+		got := l.store.requests(func() { _, _ = l.view.src.(*Manifests).Stat(t.Context(), "db", name) })
 		wantRequests(t, name, got, map[string]int{"stat": 1})
 	}
 }

@@ -31,7 +31,8 @@ const (
 //
 // Requests: a listing of databases is one List, of tables one List and a Stat a
 // directory, [parallel] at a time; Database a List of one entry; Table a Stat
-// and a Read, or the Read alone where the store is flat.
+// and a Read, or the Read alone where the store is flat; of a known version the
+// Stat first.
 type Manifests struct {
 	store   objectstore.Store
 	root    objectstore.Location
@@ -210,7 +211,7 @@ func (m *Manifests) statAll(ctx context.Context, database string, names []string
 	return all
 }
 
-// Stat is [Source]'s.
+// Stat returns a table's entry without Bytes, by one Stat of the store.
 func (m *Manifests) Stat(ctx context.Context, database, name string) (Raw, error) {
 	o, err := m.stat(ctx, database, name)
 	if fault := m.irregular(err, database, name); fault != "" {
@@ -246,8 +247,13 @@ func (m *Manifests) stat(ctx context.Context, database, name string) (objectstor
 }
 
 // Table is [Source]'s. Raw.Bytes are the manifest's, unchanged; of one over the
-// cap the first bytes up to it.
-func (m *Manifests) Table(ctx context.Context, database, name string) (*table.Table, Raw, error) {
+// cap the first bytes up to it. Whether a known version is still the one is a Stat.
+func (m *Manifests) Table(ctx context.Context, database, name, known string) (*table.Table, Raw, error) {
+	if known != "" {
+		if raw, err := m.Stat(ctx, database, name); err != nil || raw.ETag == known {
+			return nil, raw, err
+		}
+	}
 	if m.flat {
 		return m.whole(ctx, database, name)
 	}
@@ -313,6 +319,26 @@ func (m *Manifests) read(ctx context.Context, o objectstore.Object, n int64) (ob
 		err = io.ErrUnexpectedEOF
 	}
 	return o, b, errors.Join(err, body.Close())
+}
+
+// Partitions is [Source]'s: manifests hold no partitions (rule 54).
+func (m *Manifests) Partitions(context.Context, *table.Table, []string) iter.Seq2[table.Partition, error] {
+	return func(func(table.Partition, error) bool) {}
+}
+
+// Partition is [Source]'s.
+func (m *Manifests) Partition(_ context.Context, t *table.Table, values []string) (table.Partition, Raw, error) {
+	return table.Partition{}, Raw{}, fmt.Errorf("partition %q of %q: %w", values, t.Database+"/"+t.Name, objectstore.ErrNotExist)
+}
+
+// PartitionLines is [Source]'s.
+func (m *Manifests) PartitionLines(context.Context, *table.Table) iter.Seq2[[]byte, error] {
+	return func(func([]byte, error) bool) {}
+}
+
+// Register is [Source]'s: a no-op (rule 54).
+func (m *Manifests) Register(_ context.Context, _ *table.Table, _ []string, location string) (string, error) {
+	return location, nil
 }
 
 // checkSecret: rule 54.

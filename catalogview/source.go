@@ -27,7 +27,9 @@ type Database struct {
 // TableInfo is what a listing of tables tells of one.
 type TableInfo struct {
 	Name string
-	Raw  Raw // without Bytes; Size and ETag as Stat would tell them
+	Raw  Raw // without Bytes; Size and ETag as those of Table
+	// Table is what Source.Table would return, where the listing has it all; else nil.
+	Table *table.Table
 }
 
 // Source is a catalog: JSON manifests, or Glue. sourcetest holds each to this
@@ -44,9 +46,26 @@ type Source interface {
 	// Tables yields each table of a database once, broken ones too, in any
 	// order; none for a database that is not there.
 	Tables(ctx context.Context, database string) iter.Seq2[TableInfo, error]
-	// Stat returns a table's entry without Bytes; it is cheaper than Table.
-	Stat(ctx context.Context, database, name string) (Raw, error)
-	// Table returns a table and its entry, of one version. An entry that does
-	// not load is a Table of kind broken with a nil error, and its Raw.
-	Table(ctx context.Context, database, name string) (*table.Table, Raw, error)
+	// Table returns a table and its entry, of one version; with known, an ETag that
+	// the caller has, of a version that is still that one: no Table, and the Raw
+	// without Bytes. An entry that does not load is a Table of kind broken with a nil
+	// error, and its Raw. A resource link is followed once (see table.Table.Target);
+	// the Raw is the link's own.
+	Table(ctx context.Context, database, name, known string) (*table.Table, Raw, error)
+
+	// Partitions yields the registered partitions of a table (as Table returned it)
+	// whose first values are these, each once, in any order; all without any. After
+	// an error nothing follows; a listing without one is complete. Only for tables
+	// whose Partitions are in the catalog.
+	Partitions(ctx context.Context, t *table.Table, prefix []string) iter.Seq2[table.Partition, error]
+	// Partition returns one registered partition by all of its values, with its
+	// entry; ErrNotExist where it is not registered.
+	Partition(ctx context.Context, t *table.Table, values []string) (table.Partition, Raw, error)
+	// PartitionLines yields the entries of all registered partitions, each as one
+	// line of JSON with no newline in or after it; not to be kept.
+	PartitionLines(ctx context.Context, t *table.Table) iter.Seq2[[]byte, error]
+	// Register registers a partition with the table's storage descriptor and this
+	// location, unless it is registered: that is no error, and nothing is changed
+	// ("Registering partitions"). It returns the location that the catalog has then.
+	Register(ctx context.Context, t *table.Table, values []string, location string) (at string, err error)
 }

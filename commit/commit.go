@@ -48,6 +48,15 @@ const (
 	CheckOff    = "off"
 )
 
+// Registrar makes the catalog know of a partition (catalogview.View).
+type Registrar interface {
+	// Register registers the partition that the object which was published at a path
+	// of the tree, and is at a location of the store, belongs to; nothing is done for
+	// one that is registered, and for what lies in no partition of a catalog. It may
+	// be called again. It may be called concurrently.
+	Register(ctx context.Context, path string, at objectstore.Location) error
+}
+
 // Options of a Committer. Store and Area must be set.
 type Options struct {
 	Store       objectstore.Store
@@ -55,6 +64,7 @@ type Options struct {
 	Log         *slog.Logger
 	CheckFormat string        // CheckStrict, CheckWarn or CheckOff; "": CheckStrict
 	Retry       time.Duration // how long a store that does not answer is asked again; 0: 30 s
+	Registrar   Registrar     // nil: nothing is registered
 }
 
 // Committer publishes staged files. Its methods may be called concurrently;

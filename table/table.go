@@ -24,6 +24,7 @@ const (
 	Iceberg     Kind = "iceberg"
 	Hudi        Kind = "hudi"
 	View        Kind = "view"   // an entry without files
+	Link        Kind = "link"   // a resource link that leads to no table (yet)
 	Broken      Kind = "broken" // the entry does not load
 )
 
@@ -38,6 +39,7 @@ const (
 	ClassDenied      Class = "denied"      // EACCES: outside the allow list
 	ClassUnsupported Class = "unsupported" // EOPNOTSUPP: a scheme that no store here speaks
 	ClassView        Class = "view"        // no directory
+	ClassLoop        Class = "loop"        // ELOOP: resource links that lead to one another
 )
 
 // Sentinels; errors of this package wrap them.
@@ -67,6 +69,19 @@ const (
 // Column is a column or a partition key as the entry holds it.
 type Column struct{ Name, Type, Comment string }
 
+// PartitionSource says who knows which partitions a table has.
+type PartitionSource string
+
+// The sources of partitions.
+const (
+	PartitionsOnDisk    PartitionSource = ""           // the directories below its location
+	PartitionsInCatalog PartitionSource = "catalog"    // the catalog's own, each with its location
+	PartitionsProjected PartitionSource = "projection" // the values in range: Table.Projection
+)
+
+// Ref names a table of a catalog. CatalogID "" is the source's own.
+type Ref struct{ CatalogID, Database, Name string }
+
 // Table is what a catalog entry says, and the verdict on it.
 type Table struct {
 	Database, Name string
@@ -78,6 +93,9 @@ type Table struct {
 	// "file.format", "serde CLASS", "input format CLASS".
 	Format, FormatFrom string
 
+	// InputFormat and Serde are the classes that the entry names; "" if none.
+	InputFormat, Serde string
+
 	Location      string // as the entry holds it; "" if none
 	Keys, Columns []Column
 	Parameters    map[string]string // exact; numbers and booleans as written
@@ -88,6 +106,18 @@ type Table struct {
 	MetadataUnderTable bool   // schema/ and branch/ below it are metadata (rule 21); set by whoever lists
 	Secret             string // sqe.secret: names a credential (rule 54)
 
+	// Partitions is who knows the partitions; without Keys it is PartitionsOnDisk.
+	Partitions PartitionSource
+	Projection *Projection // not nil if PartitionsProjected
+	// Target is where a resource link leads: of kind Link, where it is to be
+	// followed to; else where the rest of this Table was read. nil: no link.
+	Target *Ref
+	// LakeFormation: the entry is registered with Lake Formation; nil if it does
+	// not say.
+	LakeFormation *bool
+	// Notes are what a user of the table should know though it can be used: rule 11.
+	Notes []string
+
 	Readable, Writable bool
 	Reason             string // why not readable or not writable; several joined by "; "
 	Class              Class
@@ -95,6 +125,19 @@ type Table struct {
 	// table to be readable; "" where that is no remedy. Set by whoever resolves
 	// locations.
 	Outside string
+}
+
+// HasDirectory says that the table shows as a directory: views and links that
+// lead nowhere are their JSON alone.
+func (t *Table) HasDirectory() bool { return t.Kind != View && t.Kind != Link }
+
+// Ref is how the catalog is asked for the table's partitions: by the target of a
+// resource link.
+func (t *Table) Ref() Ref {
+	if t.Target != nil {
+		return *t.Target
+	}
+	return Ref{Database: t.Database, Name: t.Name}
 }
 
 // InsertOnly says that published files may not be changed in place (rule 22).

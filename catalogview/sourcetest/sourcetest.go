@@ -145,7 +145,7 @@ func (s suite) entries() {
 		}
 		s.entry("sales", info)
 	}
-	tab, _, err := h.Source.Table(ctx, "sales", "orders")
+	tab, _, err := h.Source.Table(ctx, "sales", "orders", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,11 +158,11 @@ func (s suite) entries() {
 // entry checks that all methods tell the same of a table.
 func (s suite) entry(db string, info catalogview.TableInfo) {
 	ctx := s.t.Context()
-	raw, err := s.h.Source.Stat(ctx, db, info.Name)
-	if err != nil || raw.Bytes != nil || raw.ETag != info.Raw.ETag || raw.Size != info.Raw.Size {
-		s.t.Errorf("Stat(%s): got %+v, %v, listed %+v", info.Name, raw, err, info.Raw)
+	none, raw, err := s.h.Source.Table(ctx, db, info.Name, info.Raw.ETag)
+	if err != nil || none != nil || raw.Bytes != nil || raw.ETag != info.Raw.ETag || raw.Size != info.Raw.Size {
+		s.t.Errorf("Table(%s) of a known version: got %v, %+v, %v, listed %+v", info.Name, none, raw, err, info.Raw)
 	}
-	tab, full, err := s.h.Source.Table(ctx, db, info.Name)
+	tab, full, err := s.h.Source.Table(ctx, db, info.Name, "")
 	if err != nil || full.ETag != raw.ETag || full.Size != raw.Size || int64(len(full.Bytes)) != raw.Size {
 		s.t.Errorf("Table(%s): entry %d bytes %+v, %v", info.Name, len(full.Bytes), full.ETag, err)
 	}
@@ -179,10 +179,12 @@ func (s suite) absent() {
 		if _, err := h.Source.Database(ctx, name); !errors.Is(err, objectstore.ErrNotExist) {
 			t.Errorf("Database(%.20q): got %v, want ErrNotExist", name, err)
 		}
-		if _, err := h.Source.Stat(ctx, "sales", name); !errors.Is(err, objectstore.ErrNotExist) {
-			t.Errorf("Stat(sales, %.20q): got %v, want ErrNotExist", name, err)
+		for _, known := range []string{"", "1"} {
+			if _, _, err := h.Source.Table(ctx, "sales", name, known); !errors.Is(err, objectstore.ErrNotExist) {
+				t.Errorf("Table(sales, %.20q, %q): got %v, want ErrNotExist", name, known, err)
+			}
 		}
-		if _, _, err := h.Source.Table(ctx, name, "orders"); !errors.Is(err, objectstore.ErrNotExist) {
+		if _, _, err := h.Source.Table(ctx, name, "orders", ""); !errors.Is(err, objectstore.ErrNotExist) {
 			t.Errorf("Table(%.20q, orders): got %v, want ErrNotExist", name, err)
 		}
 	}
@@ -191,7 +193,7 @@ func (s suite) absent() {
 func (s suite) broken() {
 	t, h := s.t, s.h
 	fill(t, h)
-	tab, raw, err := h.Source.Table(t.Context(), "sales", "broken")
+	tab, raw, err := h.Source.Table(t.Context(), "sales", "broken", "")
 	if err != nil {
 		t.Fatalf("Table(broken): %v", err)
 	}
@@ -204,17 +206,17 @@ func (s suite) changes() {
 	t, h := s.t, s.h
 	fill(t, h)
 	ctx := t.Context()
-	before, err := h.Source.Stat(ctx, "sales", "orders")
+	_, before, err := h.Source.Table(ctx, "sales", "orders", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.Put(t, Table{Database: "sales", Name: "orders", Location: "data/moved"})
-	tab, after, err := h.Source.Table(ctx, "sales", "orders")
+	tab, after, err := h.Source.Table(ctx, "sales", "orders", before.ETag)
 	if err != nil || after.ETag == before.ETag || !strings.Contains(tab.Location, "data/moved") {
 		t.Errorf("after Put: ETag %s to %s, location %q, %v", before.ETag, after.ETag, tab.Location, err)
 	}
 	h.Drop(t, "sales", "orders")
-	if _, _, err = h.Source.Table(ctx, "sales", "orders"); !errors.Is(err, objectstore.ErrNotExist) {
+	if _, _, err = h.Source.Table(ctx, "sales", "orders", ""); !errors.Is(err, objectstore.ErrNotExist) {
 		t.Errorf("after Drop: %v", err)
 	}
 	same(t, "after Drop", tables(t, h.Source, "sales"), []string{"broken", "orders_old"})
@@ -262,7 +264,7 @@ func (s suite) cancelled() {
 	if last == nil || errors.Is(last, objectstore.ErrNotExist) {
 		t.Errorf("Tables: got %v, want an error that is not ErrNotExist", last)
 	}
-	if _, _, err := h.Source.Table(ctx, "sales", "orders"); err == nil || errors.Is(err, objectstore.ErrNotExist) {
+	if _, _, err := h.Source.Table(ctx, "sales", "orders", ""); err == nil || errors.Is(err, objectstore.ErrNotExist) {
 		t.Errorf("Table: got %v, want an error that is not ErrNotExist", err)
 	}
 }
@@ -291,7 +293,7 @@ func (s suite) concurrent() {
 // round reads a table and lists its database.
 func (s suite) round() error {
 	ctx := s.t.Context()
-	if _, _, err := s.h.Source.Table(ctx, "sales", "orders"); err != nil {
+	if _, _, err := s.h.Source.Table(ctx, "sales", "orders", ""); err != nil {
 		return fmt.Errorf("get a table: %w", err)
 	}
 	n := 0
