@@ -74,9 +74,18 @@ func configPath(given Given, env map[string]string) (path, named string) {
 // S3Settings are the names of the settings of S3 alone that came from one of the
 // sources, in the order of the schema.
 func (r Resolved) S3Settings(sources ...Source) []string {
+	return r.from(sources, func(s Setting) bool { return s.S3 })
+}
+
+// GlueSettings are those of a Glue catalog alone.
+func (r Resolved) GlueSettings(sources ...Source) []string {
+	return r.from(sources, func(s Setting) bool { return s.Glue })
+}
+
+func (r Resolved) from(sources []Source, of func(Setting) bool) []string {
 	var names []string
 	for s := range All() {
-		if s.S3 && slices.Contains(sources, r.Sources[s.Name]) {
+		if of(s) && slices.Contains(sources, r.Sources[s.Name]) {
 			names = append(names, s.Name)
 		}
 	}
@@ -105,11 +114,11 @@ func (s Setting) pick(given Given, env map[string]string, file Given) ([]string,
 	return []string{s.Default}, FromDefault
 }
 
-// splitList parts the values of a List at ":", but not behind the scheme of a URI.
+// splitList parts the values of a List at ":", but not in the "scheme:/" of a URI.
 func splitList(raw string) []string {
 	var out []string
 	for part := range strings.SplitSeq(raw, ":") {
-		if n := len(out) - 1; n >= 0 && slices.Contains([]string{"s3", "s3a", "file"}, strings.ToLower(out[n])) {
+		if n := len(out) - 1; n >= 0 && strings.HasPrefix(part, "/") && slices.Contains([]string{"s3", "s3a", "file"}, strings.ToLower(out[n])) {
 			out[n] += ":" + part
 			continue
 		}

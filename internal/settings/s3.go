@@ -14,11 +14,11 @@ func remote() []Setting {
 	all := []Setting{
 		text("profile", "NAME", "profile of the AWS configuration files whose credentials are used (default: the SDK's chain)",
 			func(v *Values) *string { return &v.Profile }),
-		pattern("region", "REGION", "region of the bucket (default: found by itself)",
+		pattern("region", "REGION", "region of the bucket (default: found by itself), or of the Glue catalog",
 			`[a-z][a-z0-9-]*`, "a region such as eu-central-1", func(v *Values) *string { return &v.Region }),
 		{
 			Name: "endpoint-url", Type: "URL", Usage: "a store that speaks S3, instead of AWS: http://127.0.0.1:9000",
-			set: func(v *Values, raw string) error { return setEndpoint(v, raw) },
+			set: func(v *Values, raw string) error { return setEndpoint(&v.EndpointURL, raw) },
 		},
 		toggle("path-style", "name the bucket in the path of a request, not in its host", func(v *Values) *bool { return &v.PathStyle }),
 		toggle("no-sign-request", "send no credentials, as a public bucket asks for none", func(v *Values) *bool { return &v.NoSignRequest }),
@@ -67,7 +67,7 @@ func pattern(name, kind, usage, form, wanted string, at func(*Values) *string) S
 
 // setEndpoint takes a base URL without anything that would be left unused, or
 // that would be shown where it should not: a password.
-func setEndpoint(v *Values, raw string) error {
+func setEndpoint(at *string, raw string) error {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
@@ -75,7 +75,7 @@ func setEndpoint(v *Values, raw string) error {
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return errors.New("want a URL without user, password, ? and #")
 	}
-	v.EndpointURL = strings.TrimSuffix(raw, "/")
+	*at = strings.TrimSuffix(raw, "/")
 	return nil
 }
 
@@ -117,7 +117,7 @@ func s3Location(raw string) (uri string, ok bool, err error) {
 	return "s3://" + rest, true, nil
 }
 
-// S3Names are the names of the settings for a lake in S3 alone.
+// S3Names are the names of the settings for a lake whose data is in S3 alone.
 func S3Names() []string {
 	var names []string
 	for _, s := range remote() {

@@ -26,6 +26,12 @@ const (
 	WriteDelete    = "delete"
 )
 
+// Values of Values.CatalogWrites.
+const (
+	CatalogWritesNone       = "none"
+	CatalogWritesPartitions = "partitions"
+)
+
 // Values are the settings in force. Sizes are in bytes.
 type Values struct {
 	ReadOnly           bool
@@ -66,6 +72,12 @@ type Values struct {
 	CABundle            string // absolute path
 	Checksum            string // crc32c, crc64nvme, sha256, none
 
+	GlueEndpointURL string   // without a final "/"; "": AWS, or what its configuration says
+	Databases       []string // patterns of path.Match; none: all
+	Tables          []string // likewise
+	Discover        bool
+	CatalogWrites   string // CatalogWritesNone, CatalogWritesPartitions
+
 	Config string // absolute path of the settings file; "": none
 	// Secrets are the AWS profiles of the names that a catalog's entries may
 	// give as sqe.secret: the settings file's.
@@ -79,7 +91,8 @@ type Setting struct {
 	Default string // as a user would write it; "" where there is none
 	Usage   string
 	List    bool // may be given several times
-	S3      bool // has a meaning for a lake in S3 alone
+	S3      bool // has a meaning for a lake whose data is in S3 alone
+	Glue    bool // has a meaning for a Glue catalog alone
 
 	set func(v *Values, raw string) error // for a List: called for each value, adds it
 }

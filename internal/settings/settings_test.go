@@ -67,6 +67,14 @@ func TestMistakesAreNamed(t *testing.T) {
 		{given: Given{"endpoint-url": {"127.0.0.1:9000"}}, want: []string{"http://HOST"}},
 		{given: Given{"endpoint-url": {"ftp://h"}}, want: []string{"http://HOST"}},
 		{given: Given{"endpoint-url": {"http://user@h/"}}, want: []string{"without user"}},
+		{given: Given{"glue-endpoint-url": {"127.0.0.1:5000"}}, want: []string{"--glue-endpoint-url", "http://HOST"}},
+		{given: Given{"glue-endpoint-url": {"http://u:p@h"}}, want: []string{"--glue-endpoint-url", "without user"}},
+		{given: Given{"catalog-writes": {"entries"}}, want: []string{`--catalog-writes "entries"`, "not written by this version", "none, partitions"}},
+		{given: Given{"catalog-writes": {"all"}}, want: []string{`--catalog-writes "all"`, "none, partitions"}},
+		{given: Given{"database": {"sales", "[a"}}, want: []string{`--database "[a"`, "pattern"}},
+		{given: Given{"table": {`a\`}}, want: []string{"--table", "pattern"}},
+		{given: Given{"table": {""}}, want: []string{`--table ""`, "pattern"}},
+		{env: []string{"LAKEFS_MOUNT_DATABASE=a:[b"}, want: []string{`LAKEFS_MOUNT_DATABASE "[b"`}},
 		{given: Given{"region": {"EU"}}, want: []string{"--region", "eu-central-1"}},
 		{given: Given{"expected-bucket-owner": {"me"}}, want: []string{"12 digits"}},
 		{given: Given{"checksum": {"md5"}}, want: []string{"crc32c, crc64nvme, sha256, none"}},
@@ -97,6 +105,33 @@ func TestUmaskIsTakenOff(t *testing.T) {
 	r, err := Resolve(Given{"file-mode": {"666"}, "dir-mode": {"0777"}, "umask": {"027"}}, nil)
 	if err != nil || r.FileMode != 0o640 || r.DirMode != 0o750 {
 		t.Errorf("modes are %o and %o, %v; want 640 and 750", r.FileMode, r.DirMode, err)
+	}
+}
+
+func TestPatternsOfNamesAdd(t *testing.T) {
+	want := []string{"s3", "sales*", "[a-c]?"}
+	for name, given := range map[string]struct {
+		given Given
+		env   []string
+	}{
+		"flags":       {given: Given{"database": want}},
+		"environment": {env: []string{"LAKEFS_MOUNT_DATABASE=s3:sales*:[a-c]?"}},
+		"file":        {given: Given{"config": {settingsFile(t, "database: [s3, 'sales*', '[a-c]?']\n")}}},
+	} {
+		r, err := Resolve(given.given, given.env)
+		if err != nil || !slices.Equal(r.Databases, want) || len(r.Tables) != 0 {
+			t.Errorf("%s: %q, %q, %v; want %q", name, r.Databases, r.Tables, err, want)
+		}
+	}
+}
+
+func TestGlueSettings(t *testing.T) {
+	r, err := Resolve(Given{"discover": {"true"}}, []string{"LAKEFS_MOUNT_GLUE_ENDPOINT_URL=http://h:5000/"})
+	if err != nil || r.GlueEndpointURL != "http://h:5000" || !r.Discover || r.CatalogWrites != CatalogWritesPartitions {
+		t.Errorf("settings are %+v, %v", r.Values, err)
+	}
+	if got := r.GlueSettings(FromFlag, FromEnvironment); !slices.Equal(got, []string{"glue-endpoint-url", "discover"}) {
+		t.Errorf("settings of Glue alone: %q", got)
 	}
 }
 
@@ -217,6 +252,7 @@ func TestEverySettingHasAFlagThatResolvesToItself(t *testing.T) {
 	example := map[string]string{
 		"ID": "7", "MODE": "0711", "TIME": "3s", "SIZE": "16MiB", "N": "9", "DIR": "/x", "": "true", "FILE": file,
 		"NAME": "a", "REGION": "eu-north-1", "URL": "http://h:1", "CLASS": "GLACIER_IR", "ACCOUNT": "123456789012", "LOCATION": "/x",
+		"GLOB": "sales*",
 	}
 	for s := range All() {
 		if s.Name == "no-sign-request" { // it goes with no --profile

@@ -1,0 +1,65 @@
+package settings
+
+import (
+	"errors"
+	"path"
+)
+
+// catalog: which part of a catalog is served, and what of Glue.
+func catalog() []Setting {
+	all := []Setting{
+		{
+			Name: "glue-endpoint-url", Type: "URL", Usage: "a catalog that speaks AWS Glue, instead of AWS: http://127.0.0.1:5000",
+			set: func(v *Values, raw string) error { return setEndpoint(&v.GlueEndpointURL, raw) },
+		},
+		toggle("discover", "list directories that look like partitions and are not in the catalog too",
+			func(v *Values) *bool { return &v.Discover }),
+		catalogWrites(),
+	}
+	for i := range all {
+		all[i].Glue = true
+	}
+	return append(
+		all,
+		glob("database", "serve only the databases whose name matches: 'sales*' (may be repeated)", func(v *Values) *[]string { return &v.Databases }),
+		glob("table", "serve only the tables whose name matches (may be repeated)", func(v *Values) *[]string { return &v.Tables }),
+	)
+}
+
+// catalogWrites is what may be written into the catalog.
+func catalogWrites() Setting {
+	s := choice("catalog-writes", "what is written into the catalog: none, or the partitions that files are published into",
+		CatalogWritesPartitions, []string{CatalogWritesNone, CatalogWritesPartitions},
+		func(v *Values) *string { return &v.CatalogWrites })
+	set := s.set
+	s.set = func(v *Values, raw string) error {
+		if raw == "entries" {
+			return errors.New("entries are not written by this version; want one of none, partitions")
+		}
+		return set(v, raw)
+	}
+	return s
+}
+
+// glob is a List of patterns, as path.Match has them.
+func glob(name, usage string, at func(*Values) *[]string) Setting {
+	return Setting{Name: name, Type: "GLOB", Usage: usage, List: true, set: func(v *Values, raw string) error {
+		_, err := path.Match(raw, "")
+		if err != nil || raw == "" {
+			return errors.New(`want a pattern of *, ?, [a-z] and \ before one of these`)
+		}
+		*at(v) = append(*at(v), raw)
+		return nil
+	}}
+}
+
+// GlueNames are the names of the settings for a Glue catalog alone.
+func GlueNames() []string {
+	var names []string
+	for _, s := range catalog() {
+		if s.Glue {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
