@@ -48,8 +48,10 @@ type Set struct {
 	Memory      *FuncVec // holder
 	MemoryLimit *Func
 
-	// catalogview
-	CatalogRequests *CounterVec // operation, outcome
+	// catalogview, fed by the catalog's own service
+	CatalogRequests *CounterVec   // operation (Glue's, as its API has it), outcome
+	CatalogSeconds  *HistogramVec // operation
+	CatalogRetries  *Counter
 
 	// commit and staging
 	Publishes                              *CounterVec // outcome
@@ -68,6 +70,7 @@ func NewSet() *Set {
 	s := new(Set)
 	s.addFS()
 	s.addStore()
+	s.addCatalog()
 	s.addMemory()
 	s.addPublish()
 	return s
@@ -101,9 +104,18 @@ func (s *Set) addStore() {
 		"Bytes of objects read from and written to the store.",
 		Label{"direction", []string{DirectionRead, DirectionWritten}})
 	s.StoreRetries = s.Counter("lakefs_mount_store_retries_total", "Requests to the object store asked again.")
+}
+
+func (s *Set) addCatalog() {
+	operation := Label{"operation", []string{
+		"GetDatabases", "GetDatabase", "GetTables", "GetTable", "GetPartitions", "GetPartition", "BatchGetPartition",
+		"CreatePartition", "BatchCreatePartition",
+	}}
 	s.CatalogRequests = s.CounterVec("lakefs_mount_catalog_requests_total",
-		"Requests to the catalog, by operation and outcome.",
-		Label{"operation", []string{"databases", "database", "tables", "table", "partitions"}}, outcomes())
+		"Requests to the catalog service, by operation and outcome.", operation, outcomes())
+	s.CatalogSeconds = s.HistogramVec("lakefs_mount_catalog_request_seconds",
+		"Time from a request to the catalog service to its answer.", operation)
+	s.CatalogRetries = s.Counter("lakefs_mount_catalog_retries_total", "Requests to the catalog service asked again.")
 }
 
 func (s *Set) addMemory() {
