@@ -70,9 +70,9 @@ func withoutURL(ctx context.Context, err error) error {
 	return err
 }
 
-// awsEndpoint is where AWS serves S3 in a region.
-func awsEndpoint(region string) string {
-	host := "https://s3." + region + ".amazonaws.com"
+// awsEndpoint is where AWS serves s3 or glue in a region.
+func awsEndpoint(service, region string) string {
+	host := "https://" + service + "." + region + ".amazonaws.com"
 	if strings.HasPrefix(region, "cn-") {
 		host += ".cn"
 	}

@@ -37,7 +37,7 @@ type awsConfigs struct {
 	roots   *x509.CertPool // nil: the system's
 }
 
-// loadAWS reads the AWS configuration for r, and fills r.aws and r.endpoint. No
+// loadAWS reads the AWS configuration for r, and fills r.aws and the endpoints. No
 // network is asked: credentials are fetched when the first request needs them.
 func (p *program) loadAWS(ctx context.Context, r *request) error {
 	v := r.settings.Values
@@ -45,18 +45,32 @@ func (p *program) loadAWS(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	r.aws = &awsConfigs{main: main, secrets: map[string]aws.Config{}}
+	if r.source.glue {
+		if r.glueEndpoint, err = glueEndpointOf(ctx, v, main); err != nil {
+			return err
+		}
+	}
+	r.aws = &awsConfigs{main: inRegion(main), secrets: map[string]aws.Config{}}
 	for _, name := range slices.Sorted(maps.Keys(v.Secrets)) {
-		r.aws.secrets[name], err = loadAWSConfig(ctx, v, v.Secrets[name])
+		cfg, err := loadAWSConfig(ctx, v, v.Secrets[name])
 		if err != nil {
 			return fmt.Errorf("secret %q of %s: %w", name, v.Config, err)
 		}
+		r.aws.secrets[name] = inRegion(cfg)
 	}
-	if r.endpoint, err = endpointOf(ctx, v, main); err != nil {
+	if r.endpoint, err = endpointOf(ctx, v.EndpointURL, main, "S3"); err != nil {
 		return err
 	}
 	r.aws.roots, err = certificates(v.CABundle, p.getenv("AWS_CA_BUNDLE"))
 	return err
+}
+
+// inRegion fills the region where the configuration names none.
+func inRegion(cfg aws.Config) aws.Config {
+	if cfg.Region == "" {
+		cfg.Region = defaultRegion
+	}
+	return cfg
 }
 
 // loadAWSConfig loads the SDK's default configuration for a profile, "" for that
@@ -67,9 +81,6 @@ func loadAWSConfig(ctx context.Context, v settings.Values, profile string) (aws.
 	cfg, err := load(ctx)
 	if err != nil {
 		return aws.Config{}, err
-	}
-	if cfg.Region == "" {
-		cfg.Region = defaultRegion
 	}
 	if !v.NoSignRequest {
 		cfg.Credentials = aws.NewCredentialsCache(&credentialChain{load: load, timeout: min(v.IOTimeout, credentialsTimeout)},
@@ -105,11 +116,12 @@ func defaultConfig(ctx context.Context, v settings.Values, profile string) (aws.
 	return cfg, nil
 }
 
-// endpointOf is the base URL of the store: --endpoint-url, else what the AWS
-// configuration says (AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, endpoint_url), else "".
-func endpointOf(ctx context.Context, v settings.Values, cfg aws.Config) (string, error) {
-	if v.EndpointURL != "" {
-		return v.EndpointURL, nil
+// endpointOf is the base URL of a service, by its id in the SDK: what was given by
+// a flag, else what the AWS configuration says (of S3: AWS_ENDPOINT_URL_S3,
+// AWS_ENDPOINT_URL, endpoint_url), else "".
+func endpointOf(ctx context.Context, given string, cfg aws.Config, service string) (string, error) {
+	if given != "" {
+		return given, nil
 	}
 	for _, source := range cfg.ConfigSources {
 		if s, ok := source.(interface {
@@ -130,7 +142,7 @@ func endpointOf(ctx context.Context, v settings.Values, cfg aws.Config) (string,
 		if !ok {
 			continue
 		}
-		if endpoint, found, err := s.GetServiceBaseEndpoint(ctx, "S3"); err != nil || found {
+		if endpoint, found, err := s.GetServiceBaseEndpoint(ctx, service); err != nil || found {
 			return endpoint, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -38,8 +39,10 @@ func (p *program) checkCommand() *cobra.Command {
 		Short: "Show what works here and what does not, and why",
 		Args:  arguments(0, 1),
 	}
-	settings.AddFlags(cmd.Flags(), append(settings.S3Names(), "config", "io-timeout", "read-only",
-		"allow-location", "allow-other", "state-dir", "manifest-max-bytes", "manifest-max-columns", "manifest-max-keys")...)
+	settings.AddFlags(cmd.Flags(), slices.Concat(settings.S3Names(), settings.GlueNames(), []string{
+		"database", "table", "config", "io-timeout", "read-only", "write",
+		"allow-location", "allow-other", "state-dir", "manifest-max-bytes", "manifest-max-columns", "manifest-max-keys",
+	})...)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		resolved, err := settings.Resolve(settings.FromFlags(cmd.Flags()), p.environ)
@@ -197,7 +200,7 @@ func (p *program) checkSource(ctx context.Context, r *request, source string, re
 	if s3, ok := store.(*objectstore.S3); ok && !(bucketCheck{r: r, store: s3, report: report}).run(ctx, roots) {
 		return
 	}
-	view := newView(r, store, roots, log)
+	view := newView(r, parts{store: store, roots: roots, log: log})
 	defer view.Close() //nolint:errcheck // nothing was written
 	good, err := checkCatalog(ctx, view, report)
 	report(fromError("catalog", fmt.Sprintf("%d tables can be read", good), err))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/commit"
 	"github.com/lakefs-mount/lakefs-mount/staging"
 )
@@ -11,6 +12,7 @@ import (
 // keptWrites are those in the state directory of a mount that ended.
 type keptWrites struct {
 	store     closingStore
+	view      *catalogview.View
 	area      *staging.Area
 	committer *commit.Committer
 }
@@ -26,7 +28,7 @@ func (p *program) keptWrites(r *request) (*keptWrites, error) {
 		return nil, err
 	}
 	log := newLogger(p.stderr, r.settings.Values)
-	store, _, err := openStore(r, log, nil)
+	store, roots, err := openStore(r, log, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -34,10 +36,12 @@ func (p *program) keptWrites(r *request) (*keptWrites, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
+	view := newView(r, parts{store: store, roots: roots, log: log})
 	committer := commit.New(commit.Options{
 		Store: store, Area: area, Log: log, CheckFormat: r.settings.CheckFormat, Retry: commitRetry(r),
+		Registrar: registrar(r, view),
 	})
-	return &keptWrites{store: store, area: area, committer: committer}, nil
+	return &keptWrites{store: store, view: view, area: area, committer: committer}, nil
 }
 
 func (k *keptWrites) list(context.Context) ([]stagedWrite, error) {
@@ -64,4 +68,6 @@ func (k *keptWrites) save(ctx context.Context, w stagedWrite, dir string) (strin
 	return k.committer.Save(ctx, w.ID, dir)
 }
 
-func (k *keptWrites) Close() error { return errors.Join(k.area.Close(), k.store.Close()) }
+func (k *keptWrites) Close() error {
+	return errors.Join(k.view.Close(), k.area.Close(), k.store.Close())
+}

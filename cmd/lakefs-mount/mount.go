@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"iter"
 	"os"
 	"strings"
 
@@ -12,9 +13,11 @@ import (
 
 const mountLong = `Mounts the catalog SOURCE at the directory MOUNTPOINT.
 
-SOURCE is a root of JSON manifests, <SOURCE>/<database>/<table>/_sqe/table.json: a
-local folder, or s3://BUCKET/PREFIX/ on AWS or, with --endpoint-url, on a store that
-speaks S3. Credentials come from where the AWS CLI takes them.
+SOURCE is an AWS Glue catalog: glue: is that of the credentials' own account,
+glue:ACCOUNT that of another. Or it is a root of JSON manifests,
+<SOURCE>/<database>/<table>/_sqe/table.json: a local folder, or s3://BUCKET/PREFIX/
+on AWS or, with --endpoint-url, on a store that speaks S3. Credentials come from
+where the AWS CLI takes them.
 
 It stays in the foreground until the mount ends: by "lakefs-mount unmount", by
 SIGINT or SIGTERM (what is being published is finished first, with a limit; a
@@ -32,7 +35,9 @@ type request struct {
 	settings   settings.Resolved
 	aws        *awsConfigs // of a source in S3
 	endpoint   string      // of a source in S3: the store's base URL; "": AWS
-	ready      *os.File    // of a daemon: where to tell that it is ready; nil: in the foreground
+	// glueEndpoint is the base URL of a Glue catalog; "": AWS
+	glueEndpoint string
+	ready        *os.File // of a daemon: where to tell that it is ready; nil: in the foreground
 }
 
 func (p *program) mountCommand() *cobra.Command {
@@ -40,7 +45,10 @@ func (p *program) mountCommand() *cobra.Command {
 		Use:   "mount [flags] SOURCE MOUNTPOINT",
 		Short: "Mount a catalog",
 		Long:  mountLong,
-		Args:  arguments(2, 2),
+		Example: `    lakefs-mount mount glue: ~/lake
+    lakefs-mount mount --database='sales*' --read-only glue:123456789012 ~/lake
+    lakefs-mount mount s3://lake/wh/ ~/lake`,
+		Args: arguments(2, 2),
 	}
 	settings.AddFlags(cmd.Flags())
 	var readyFD int
@@ -82,13 +90,27 @@ func (p *program) setSource(ctx context.Context, r *request, text string) error 
 	if r.source, err = parseSource(text); err != nil {
 		return err
 	}
+	for use, names := range withoutUse(r, settings.FromFlag) {
+		return usagef("--%s: SOURCE is %s, %s, and this is for %s; leave it out", strings.Join(names, ", --"), r.source.kind(), r.source, use)
+	}
 	if r.source.onS3() {
 		return p.loadAWS(ctx, r)
 	}
-	if names := r.settings.S3Settings(settings.FromFlag); len(names) > 0 {
-		return usagef("--%s: SOURCE is a local folder, %s, and this is for a lake in S3 (s3://BUCKET/PREFIX/); leave it out", strings.Join(names, ", --"), r.source)
-	}
 	return nil
+}
+
+// withoutUse yields the names of the settings that came from one of the sources
+// and have no meaning for r's SOURCE, by what they are for.
+func withoutUse(r *request, sources ...settings.Source) iter.Seq2[string, []string] {
+	return func(yield func(string, []string) bool) {
+		if names := r.settings.S3Settings(sources...); len(names) > 0 && !r.source.onS3() &&
+			!yield("a lake in S3 (s3://BUCKET/PREFIX/, glue:)", names) {
+			return
+		}
+		if names := r.settings.GlueSettings(sources...); len(names) > 0 && !r.source.glue {
+			yield("a Glue catalog (glue:)", names)
+		}
+	}
 }
 
 // mount serves the request here, or in a daemon of its own.

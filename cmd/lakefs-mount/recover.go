@@ -72,7 +72,7 @@ func (p *program) recoverCommand() *cobra.Command {
 	f.StringSliceVar(&o.abort, "abort", nil, "drop these `IDs` and their bytes, or all")
 	f.StringVar(&o.save, "save", "", "copy all of them into this `DIR`; they stay staged")
 	f.BoolVar(&o.json, "json", false, "list as JSON")
-	settings.AddFlags(f, append(settings.S3Names(), "config", "io-timeout", "state-dir", "allow-location", "check-format")...)
+	settings.AddFlags(f, recoverSettings()...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := oneOf(f, "publish", "abort", "save"); err != nil {
 			return err
@@ -85,6 +85,14 @@ func (p *program) recoverCommand() *cobra.Command {
 		return errors.Join(err, writes.Close())
 	}
 	return cmd
+}
+
+// recoverSettings are those that say where the writes are kept, and how one of
+// them is published.
+func recoverSettings() []string {
+	return slices.Concat(settings.S3Names(), []string{
+		"glue-endpoint-url", "catalog-writes", "config", "io-timeout", "state-dir", "allow-location", "check-format",
+	})
 }
 
 // oneOf refuses more than one of the flags: in which order they act is not for a

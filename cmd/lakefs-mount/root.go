@@ -17,6 +17,7 @@ What a program writes becomes visible whole, or not at all.
     lakefs-mount demo                          a small lake to try
     lakefs-mount mount /srv/warehouse /mnt     your own, in a local folder
     lakefs-mount mount s3://lake/wh/ /mnt      or in a bucket
+    lakefs-mount mount glue: ~/lake            or an AWS Glue catalog
     lakefs-mount unmount /mnt
 
 Called as mount(8) calls it (SOURCE MOUNTPOINT [-o opt,opt], from fstab or as

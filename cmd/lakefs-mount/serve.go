@@ -53,8 +53,8 @@ func (p *program) serve(ctx context.Context, r *request) error {
 	}
 	sink := newLogSink(p.stderr)
 	log := newLogger(sink, r.settings.Values)
-	if names := r.settings.S3Settings(settings.FromEnvironment, settings.FromFile); len(names) > 0 && !r.source.onS3() {
-		log.LogAttrs(ctx, slog.LevelInfo, "settings for a lake in S3 are without effect on a local folder", slog.Any("settings", names))
+	for use, names := range withoutUse(r, settings.FromEnvironment, settings.FromFile) {
+		log.LogAttrs(ctx, slog.LevelInfo, "settings are without effect on this SOURCE", slog.Any("settings", names), slog.String("for", use))
 	}
 	l, err := p.newLake(ctx, r, log)
 	if err != nil {

@@ -21,24 +21,42 @@ import (
 // maxKey is the longest key of an object in S3, in bytes.
 const maxKey = 1024
 
-// source is a SOURCE: a local folder, or a prefix of a bucket.
+// source is a SOURCE: a Glue catalog, or manifests in a local folder or in a
+// prefix of a bucket.
 type source struct {
-	folder string               // absolute, symbolic links resolved; "": a bucket's
-	root   objectstore.Location // of a bucket; Key "" or ending in "/"
+	folder  string               // absolute, symbolic links resolved; "": another kind
+	root    objectstore.Location // of a bucket; Key "" or ending in "/"
+	glue    bool
+	account string // of a Glue catalog; "": the caller's own
 }
 
-// String is the source as the mount table shows it: a path, or s3://BUCKET/PREFIX/.
+// String is the source as the mount table shows it: a path, s3://BUCKET/PREFIX/,
+// glue: or glue:ACCOUNT.
 func (s source) String() string {
-	if !s.onS3() {
-		return s.folder
+	switch {
+	case s.glue:
+		return glueScheme + ":" + s.account
+	case s.onS3():
+		return "s3://" + s.root.Bucket + "/" + s.root.Key
 	}
-	return "s3://" + s.root.Bucket + "/" + s.root.Key
+	return s.folder
 }
 
-// onS3 tells whether it lies in a bucket.
-func (s source) onS3() bool { return s.root.Bucket != "" }
+// kind is what the source is, for people.
+func (s source) kind() string {
+	switch {
+	case s.glue:
+		return "a Glue catalog"
+	case s.onS3():
+		return "a bucket of manifests"
+	}
+	return "a local folder"
+}
 
-// location is where the catalog's root lies in its store.
+// onS3 tells whether its tables lie in buckets.
+func (s source) onS3() bool { return s.glue || s.root.Bucket != "" }
+
+// location is where the root of the manifests lies in their store.
 func (s source) location() objectstore.Location {
 	if !s.onS3() {
 		return objectstore.Location{Bucket: s.folder}
@@ -46,7 +64,8 @@ func (s source) location() objectstore.Location {
 	return s.root
 }
 
-// parseSource takes SOURCE: s3://BUCKET/PREFIX, or a folder that is there.
+// parseSource takes SOURCE: glue:, glue:ACCOUNT, s3://BUCKET/PREFIX, or a folder
+// that is there.
 func parseSource(text string) (source, error) {
 	scheme, rest, found := strings.Cut(text, ":")
 	switch {
@@ -56,8 +75,10 @@ func parseSource(text string) (source, error) {
 			return source{}, fmt.Errorf("source %q: %w", text, err)
 		}
 		return source{root: root}, nil
+	case found && strings.EqualFold(scheme, glueScheme):
+		return glueSource(text, rest)
 	case found && !strings.Contains(scheme, "/") && !exists(text):
-		return source{}, fmt.Errorf("source %q: catalogs of kind %q are not served by this version; name s3://BUCKET/PREFIX/ or a local folder", text, scheme)
+		return source{}, fmt.Errorf("source %q: catalogs of kind %q are not served by this version; name glue:, s3://BUCKET/PREFIX/ or a local folder", text, scheme)
 	}
 	folder, err := sourceFolder(text)
 	return source{folder: folder}, err
@@ -158,7 +179,8 @@ func within(path, dir string) bool {
 
 // stateDir is where a mount keeps what must survive it, by default below the
 // user's state directory, by source and mount point. Of a bucket the store counts
-// too: what was written to the one is never published to another.
+// too, and of a Glue catalog its service: what was written to the one is never
+// published to another.
 func (p *program) stateDir(r *request) (string, error) {
 	if r.settings.StateDir != "" {
 		return absolute("--state-dir", r.settings.StateDir)
@@ -179,6 +201,9 @@ func (p *program) stateDir(r *request) (string, error) {
 	identity := r.source.String() + "\x00" + r.mountpoint
 	if r.source.onS3() {
 		identity += "\x00" + r.endpoint
+	}
+	if r.source.glue { // its account is in the source
+		identity += "\x00" + r.glueEndpoint + "\x00" + r.aws.main.Region
 	}
 	sum := sha256.Sum256([]byte(identity))
 	return filepath.Join(base, "lakefs-mount", hex.EncodeToString(sum[:8])), nil
@@ -227,7 +252,7 @@ func realPath(path string) string {
 }
 
 // allowed are the locations of --allow-location: directories, which must exist, for
-// a local folder; s3://BUCKET/PREFIX/ for a bucket.
+// a local folder; s3://BUCKET/PREFIX/ for a bucket and a Glue catalog.
 func allowed(r *request) ([]string, error) {
 	var out []string
 	for _, l := range r.settings.AllowLocation {
@@ -236,7 +261,7 @@ func allowed(r *request) ([]string, error) {
 		case remote && !r.source.onS3():
 			return nil, fmt.Errorf("--allow-location %q: SOURCE is a local folder, and its tables lie in local directories; name a directory, or leave the flag out", l)
 		case !remote && r.source.onS3():
-			return nil, fmt.Errorf("--allow-location %q: SOURCE is in S3, and its tables never lie in this host's directories; name s3://BUCKET/PREFIX/, or leave the flag out", l)
+			return nil, fmt.Errorf("--allow-location %q: SOURCE is %s, and its tables never lie in this host's directories; name s3://BUCKET/PREFIX/, or leave the flag out", l, r.source.kind())
 		}
 		if remote {
 			loc, err := bucketLocation(strings.ReplaceAll(rest, "{user}", userName()))

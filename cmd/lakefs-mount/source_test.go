@@ -37,9 +37,34 @@ func TestSourcesInS3(t *testing.T) {
 	}
 }
 
+func TestSourcesOfGlue(t *testing.T) {
+	for text, want := range map[string]string{"glue:": "glue:", "glue:123456789012": "glue:123456789012", "GLUE:": "glue:"} {
+		got, err := parseSource(text)
+		if err != nil || !got.glue || !got.onS3() || got.String() != want {
+			t.Errorf("parseSource(%q) is %q (%v), want %q", text, got, err, want)
+		}
+	}
+	for _, bad := range []string{"glue:abc", "glue:123", "glue:1234567890123", "glue:12345678901x", "glue:１２３４", "glue://123456789012", "glue:/", "glue: "} {
+		got, err := parseSource(bad)
+		if err == nil || !strings.HasPrefix(err.Error(), "source ") || !strings.Contains(err.Error(), "12 digits") {
+			t.Errorf("parseSource(%q) is %q (%v), want an error that names the forms", bad, got, err)
+		}
+	}
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("glue:", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := parseSource("glue:"); err != nil || !got.glue {
+		t.Errorf("beside a folder by the name, glue: is %q (%v)", got, err)
+	}
+	if got, err := parseSource("./glue:"); err != nil || got.glue || filepath.Base(got.folder) != "glue:" {
+		t.Errorf("./glue: is %q (%v), want the folder", got, err)
+	}
+}
+
 func TestSourcesOfOtherKinds(t *testing.T) {
-	for _, text := range []string{"glue:", "glue:123456789012", "hdfs://h/x", "s3:bucket", "gs://b/x"} {
-		if got, err := parseSource(text); err == nil || !strings.Contains(err.Error(), "not served by this version") {
+	for _, text := range []string{"hive://h:9083", "hive:", "hdfs://h/x", "s3:bucket", "gs://b/x"} {
+		if got, err := parseSource(text); err == nil || !strings.Contains(err.Error(), "not served by this version; name glue:, s3://BUCKET/PREFIX/") {
 			t.Errorf("parseSource(%q) is %q (%v)", text, got, err)
 		}
 	}
@@ -55,7 +80,7 @@ func TestSourcesOfOtherKinds(t *testing.T) {
 
 func TestAllowedLocationsAreOfTheSourcesKind(t *testing.T) {
 	dir := t.TempDir()
-	folder, bucket := source{folder: dir}, source{}
+	folder, bucket, catalog := source{folder: dir}, source{}, source{glue: true}
 	bucket.root.Bucket = "lake"
 	for _, tt := range []struct {
 		name   string
@@ -66,9 +91,12 @@ func TestAllowedLocationsAreOfTheSourcesKind(t *testing.T) {
 	}{
 		{name: "folder", source: folder, allow: []string{dir}, want: []string{dir}},
 		{name: "bucket", source: bucket, allow: []string{"s3://b-1/x", "s3://b-2"}, want: []string{"s3://b-1/x/", "s3://b-2/"}},
+		{name: "glue", source: catalog, allow: []string{"s3://b-1/x"}, want: []string{"s3://b-1/x/"}},
+		{name: "glue without any", source: catalog},
+		{name: "folder for glue", source: catalog, allow: []string{dir}, bad: "SOURCE is a Glue catalog"},
 		{name: "user", source: bucket, allow: []string{"s3://home/{user}"}, want: []string{"s3://home/" + userName() + "/"}},
 		{name: "bucket for a folder", source: folder, allow: []string{"s3://b-1"}, bad: "SOURCE is a local folder"},
-		{name: "folder for a bucket", source: bucket, allow: []string{dir}, bad: "SOURCE is in S3"},
+		{name: "folder for a bucket", source: bucket, allow: []string{dir}, bad: "SOURCE is a bucket of manifests"},
 		{name: "no bucket", source: bucket, allow: []string{"s3://b"}, bad: "no name of a bucket"},
 		{name: "no path", source: bucket, allow: []string{"s3://lake/a//b"}, bad: "no path can have"},
 	} {
@@ -89,7 +117,7 @@ func TestAllowedLocationsAreOfTheSourcesKind(t *testing.T) {
 	}
 }
 
-func TestS3FlagsForAFolderAreAnError(t *testing.T) {
+func TestFlagsOfAnotherKindOfSourceAreAnError(t *testing.T) {
 	dir := t.TempDir()
 	mnt := filepath.Join(dir, "mnt")
 	if err := os.Mkdir(mnt, 0o755); err != nil {
@@ -97,17 +125,26 @@ func TestS3FlagsForAFolderAreAnError(t *testing.T) {
 	}
 	example := map[string]string{"": "true", "REGION": "eu-north-1", "URL": "http://h", "CLASS": "X", "ACCOUNT": "123456789012", "FILE": "/x"}
 	for s := range settings.All() {
-		if !s.S3 || s.Name == "sse-kms-key-id" { // which needs another
+		refusals := map[string]string{} // by source
+		if s.S3 || s.Glue {
+			refusals[dir] = "SOURCE is a local folder"
+		}
+		if s.Glue {
+			refusals["s3://lake/wh/"] = "SOURCE is a bucket of manifests"
+		}
+		if s.Name == "sse-kms-key-id" { // which needs another
 			continue
 		}
 		value, found := example[s.Type]
 		if !found {
 			value, _, _ = strings.Cut(s.Type, "|")
 		}
-		for _, args := range [][]string{{"mount", "--" + s.Name + "=" + value, dir, mnt}, {dir, mnt, "-o", s.Name + "=" + value}} {
-			_, stderr, code := call(t, "lakefs-mount", nil, args...)
-			if code != exitUsage || !strings.Contains(stderr, "--"+s.Name) || !strings.Contains(stderr, "SOURCE is a local folder") {
-				t.Errorf("%q: exit code %d, %q", args, code, stderr)
+		for source, want := range refusals {
+			for _, args := range [][]string{{"mount", "--" + s.Name + "=" + value, source, mnt}, {source, mnt, "-o", s.Name + "=" + value}} {
+				_, stderr, code := call(t, "lakefs-mount", nil, args...)
+				if code != exitUsage || !strings.Contains(stderr, "--"+s.Name) || !strings.Contains(stderr, want) {
+					t.Errorf("%q: exit code %d, %q", args, code, stderr)
+				}
 			}
 		}
 	}

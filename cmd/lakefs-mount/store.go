@@ -28,14 +28,18 @@ type closingStore interface {
 }
 
 // openStore opens the store of r's source, and returns it with the roots that a
-// table may lie in, the source first. Requests are counted in set, if there is one.
-// It asks the store nothing.
+// table may lie in, that of the manifests first; none for a Glue catalog whose
+// tables may lie in every bucket. Requests are counted in set, if there is one. It
+// asks the store nothing.
 func openStore(r *request, log *slog.Logger, set *lakemetrics.Set) (closingStore, []string, error) {
 	extra, err := allowed(r)
 	if err != nil {
 		return nil, nil, err
 	}
-	roots := append([]string{r.source.String()}, extra...)
+	roots := extra
+	if !r.source.glue {
+		roots = append([]string{r.source.String()}, extra...)
+	}
 	if !r.source.onS3() {
 		return openFolder(r, roots, set)
 	}
@@ -61,7 +65,7 @@ func s3Options(r *request, log *slog.Logger, set *lakemetrics.Set) objectstore.S
 	v := r.settings.Values
 	o := objectstore.S3Options{
 		Config: r.aws.main, Secrets: r.aws.secrets, RootCAs: r.aws.roots,
-		Endpoint: r.endpoint, PathStyle: v.PathStyle, FixedRegion: v.Region != "",
+		Endpoint: r.endpoint, PathStyle: v.PathStyle, FixedRegion: v.Region != "" && !r.source.glue, // else it is the catalog's
 		RequesterPays: v.RequesterPays, SSE: v.SSE, SSEKMSKeyID: v.SSEKMSKeyID, StorageClass: v.StorageClass,
 		ExpectedBucketOwner: v.ExpectedBucketOwner, Checksum: v.Checksum, Timeout: v.IOTimeout, Log: log,
 	}
@@ -146,5 +150,5 @@ func storeEndpoint(r *request) string {
 	if r.endpoint != "" {
 		return r.endpoint
 	}
-	return awsEndpoint(r.aws.main.Region)
+	return awsEndpoint("s3", r.aws.main.Region)
 }

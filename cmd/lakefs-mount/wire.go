@@ -48,19 +48,34 @@ type lake struct {
 	closers []func() error // in order of opening
 }
 
-// newView makes the tree of the source's manifests.
-func newView(r *request, store objectstore.Store, roots []string, log *slog.Logger) *catalogview.View {
+// newView makes the tree of r's source over its store. Requests to a catalog
+// service are counted in set, if there is one.
+func newView(r *request, p parts) *catalogview.View {
 	v := r.settings
 	o := catalogview.Options{
-		Log: log, TTL: orOff(v.MetadataTTL), NegativeTTL: orOff(v.NegativeTTL), Roots: roots,
+		Log: p.log, TTL: orOff(v.MetadataTTL), NegativeTTL: orOff(v.NegativeTTL), Roots: p.roots,
 		Limits:      table.Limits{MaxBytes: v.ManifestMaxBytes, MaxColumns: v.ManifestMaxColumns, MaxKeys: v.ManifestMaxKeys},
 		LoadTimeout: v.IOTimeout + loadSlack, Secrets: secretNames(r),
 	}
 	if r.source.onS3() {
 		o.MaxKey = maxKey
 	}
-	source := catalogview.NewManifests(store, r.source.location(), o)
-	return catalogview.NewView(source, store, o)
+	var src catalogview.Source
+	if r.source.glue {
+		o.AnyBucket, o.Discover, o.Register = len(p.roots) == 0, v.Discover, registers(r)
+		src = catalogview.NewGlue(glueOptions(r, p.log, p.metrics))
+	} else {
+		src = catalogview.NewManifests(p.store, r.source.location(), o)
+	}
+	return catalogview.NewView(src, p.store, o)
+}
+
+// parts are what a view is made of.
+type parts struct {
+	store   objectstore.Store
+	roots   []string
+	log     *slog.Logger
+	metrics *lakemetrics.Set // nil: nobody counts
 }
 
 // orOff turns the setting 0, "not at all", into what Options have for it.
@@ -125,10 +140,11 @@ func (l *lake) open(ctx context.Context, r *request) error {
 	memory := budget.New(memoryLimit(r.settings.MemoryLimit))
 	l.cache = cache.New(cache.Options{Budget: memory})
 	l.closers = append(l.closers, func() error { l.cache.Close(); return nil })
-	l.view = newView(r, l.store, roots, l.log)
+	l.view = newView(r, parts{l.store, roots, l.log, l.metrics})
 	l.closers = append(l.closers, l.view.Close)
 	l.committer = commit.New(commit.Options{
 		Store: l.store, Area: l.area, Log: l.log, CheckFormat: r.settings.CheckFormat, Retry: commitRetry(r),
+		Registrar: registrar(r, l.view),
 	})
 	l.bindMetrics(memory)
 	return nil
