@@ -70,18 +70,22 @@ type Options struct {
 // Committer publishes staged files. Its methods may be called concurrently;
 // those for one target wait for one another.
 type Committer struct {
-	store   objectstore.Store
-	area    *staging.Area
-	log     *slog.Logger
-	check   string
-	retry   time.Duration
-	targets targetLocks
-	verify  func(format, name string, r io.ReaderAt, size int64) error // format.Check
+	store     objectstore.Store
+	area      *staging.Area
+	log       *slog.Logger
+	check     string
+	retry     time.Duration
+	registrar Registrar
+	targets   targetLocks
+	verify    func(format, name string, r io.ReaderAt, size int64) error // format.Check
 }
 
 // New returns a Committer.
 func New(o Options) *Committer {
-	c := &Committer{store: o.Store, area: o.Area, log: o.Log, check: o.CheckFormat, retry: o.Retry, verify: format.Check}
+	c := &Committer{
+		store: o.Store, area: o.Area, log: o.Log, check: o.CheckFormat, retry: o.Retry,
+		registrar: o.Registrar, verify: format.Check,
+	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -102,6 +106,9 @@ func New(o Options) *Committer {
 //
 // Appends that meet another's version (objectstore.ErrChanged, or ErrExist for a
 // new file) go behind it, as often as it takes. Other writes fail with it.
+//
+// A [*RegisterError] comes with the object: it is published, f is clean, and its
+// partition is not in the catalog.
 func (c *Committer) Commit(ctx context.Context, f *staging.File) (objectstore.Object, error) {
 	return c.commit(ctx, f, true)
 }
@@ -138,7 +145,10 @@ func (c *Committer) commitAs(ctx context.Context, f *staging.File, target object
 		return baseOf(z.Record), target, nil
 	}
 	obj, err := c.commitUnsettled(ctx, f, z)
-	if err != nil {
+	switch {
+	case isUnregistered(err):
+		// published: there is nothing to keep
+	case err != nil:
 		if told || !errors.Is(err, errUnsettled) {
 			c.note(ctx, z, err)
 		} // else it stays "publishing": the next recovery settles it

@@ -10,7 +10,10 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
-const newName = "t/g"
+const (
+	newName = "t/g"
+	newPath = "db/t/g"
+)
 
 // names is what is at the old and the new name.
 func (w *world) names() string {
@@ -26,7 +29,7 @@ func (w *world) source() objectstore.Object {
 
 // mv renames the source under cond.
 func (w *world) mv(src objectstore.Object, cond objectstore.Cond) (objectstore.Object, error) {
-	return w.c.Rename(w.t.Context(), w.loc(newName), src, cond)
+	return w.c.Rename(w.t.Context(), Move{From: src, To: w.loc(newName), Cond: cond, Path: newPath})
 }
 
 func TestRenameByCopy(t *testing.T) {
@@ -97,10 +100,10 @@ func TestRenameByCopy(t *testing.T) {
 func TestRenameToItself(t *testing.T) {
 	w := newWorld(t, flat)
 	src := w.source()
-	if obj, err := w.c.Rename(t.Context(), src.Location, src, objectstore.Cond{}); err != nil || obj.Location != src.Location {
+	if obj, err := w.c.Rename(t.Context(), Move{From: src, To: src.Location}); err != nil || obj.Location != src.Location {
 		t.Errorf("got %+v, %v", obj, err)
 	}
-	if _, err := w.c.Rename(t.Context(), src.Location, src, objectstore.Cond{IfNoneMatch: true}); !errors.Is(err, objectstore.ErrExist) {
+	if _, err := w.c.Rename(t.Context(), Move{From: src, To: src.Location, Cond: objectstore.Cond{IfNoneMatch: true}}); !errors.Is(err, objectstore.ErrExist) {
 		t.Errorf("NOREPLACE: got %v, want ErrExist", err)
 	}
 	if w.names() != "x/absent" {
@@ -327,6 +330,9 @@ func playRename(t *testing.T, over bool, k, j int) int {
 	}
 	if got := w.names(); got != "absent/x" && (done || got != "x/"+old) {
 		t.Errorf("%s: acknowledged %v, names %s", when, done, got)
+	}
+	if w.names() == "absent/x" && !w.knows(newPath, newName) {
+		t.Errorf("%s: renamed, and the partition is not registered", when)
 	}
 	if left := w.leftovers(); len(left) > 0 {
 		t.Errorf("%s: left in the staging directory: %q", when, left)

@@ -17,6 +17,9 @@ type outcome struct {
 	done     string // bytes that Commit acknowledged
 }
 
+// theirs is what another's append makes.
+const theirs = "one\ntwo\n"
+
 // scenario is a life of a file. It stops at the first error.
 type scenario struct {
 	name   string
@@ -52,7 +55,7 @@ func scenarios() []scenario {
 				if _, err := f.Append(w.t.Context(), []byte("mine\n")); err != nil {
 					return err
 				}
-				w.object("one\ntwo\n")
+				w.object(theirs)
 				return nil
 			})
 		}},
@@ -208,6 +211,9 @@ func (s scenario) check(t *testing.T, w *world, o outcome, when, seen string) {
 	}
 	if o.done != "" && slices.Index(s.lake, got) < slices.Index(s.lake, o.done) {
 		t.Errorf("%s: Commit acknowledged %.40q, and the lake has %.40q", when, o.done, got)
+	}
+	if got != s.before && got != theirs && !w.knows("db/t/f", target) {
+		t.Errorf("%s: published, and its partition is not registered", when)
 	}
 	for _, f := range w.area.Files() {
 		z, err := f.Freeze(t.Context())

@@ -47,7 +47,10 @@ func (s scenario) faulty(t *testing.T, way string, k int, effect bool) bool {
 		}
 		var o outcome
 		err := s.run(w, &o)
-		if err != nil && failed != "read" && failed != "open" {
+		switch {
+		case failed == "register" && !isUnregistered(err):
+			t.Errorf("call %d, %s, effect %v: got %v, want a RegisterError", k, failed, effect, err)
+		case err != nil && failed != "read" && failed != "open" && failed != "register":
 			t.Errorf("call %d, %s, effect %v: %v", k, failed, effect, err)
 		}
 		seen := w.lake()
@@ -55,6 +58,9 @@ func (s scenario) faulty(t *testing.T, way string, k int, effect bool) bool {
 		w.restart()
 		if _, err := w.c.Recover(t.Context()); err != nil {
 			t.Errorf("call %d: Recover: %v", k, err)
+		}
+		if failed == "register" && w.lake() != s.before {
+			w.registered = map[string]objectstore.Location{"db/t/f": w.loc(target)} // told to who published it
 		}
 		s.check(t, w, o, fmt.Sprintf("call %d, %s, effect %v", k, failed, effect), seen)
 		w.close()

@@ -69,7 +69,7 @@ func TestGoldenSmallFile(t *testing.T) {
 func TestGoldenRename(t *testing.T) {
 	w := newWorld(t, adopt)
 	src := w.object("x")
-	if _, err := w.c.Rename(t.Context(), w.loc("t/g"), src, w.newWrite(nil).Cond); err != nil {
+	if _, err := w.c.Rename(t.Context(), Move{From: src, To: w.loc(newName), Cond: w.newWrite(nil).Cond, Path: newPath}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, w, "rename")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,12 +33,16 @@ type world struct {
 	area      *staging.Area
 	c         *Committer
 	check     string
+	logger    *slog.Logger
 
-	mu    sync.Mutex
-	log   []string
-	steps int
-	dieAt int // 0: never
-	dead  bool
+	mu  sync.Mutex
+	log []string
+	// registered are the paths whose partitions the catalog was made to know, and
+	// where it was told that they lie.
+	registered map[string]objectstore.Location
+	steps      int
+	dieAt      int // 0: never
+	dead       bool
 	// answer may put another answer in the place of a store call's, after its
 	// effect or, with before, without it.
 	before, answer func(op string) error
@@ -100,7 +105,7 @@ func (w *world) start() {
 		w.t.Fatalf("staging.Open: %v", err)
 	}
 	w.area = area
-	w.c = New(Options{Store: store, Area: area, CheckFormat: w.check})
+	w.c = New(Options{Store: store, Area: area, CheckFormat: w.check, Registrar: registering{w}, Log: w.logger})
 }
 
 // close ends the process; what it had on disk stays as it is.
@@ -126,7 +131,11 @@ func (w *world) step(what string) error {
 
 // call is a store call: one chance to die before it, one after it.
 func (w *world) call(op, what string, do func() error) error {
-	if err := w.step("store " + op + " " + what); err != nil {
+	kind := "store "
+	if op == "register" {
+		kind = "catalog "
+	}
+	if err := w.step(kind + op + " " + what); err != nil {
 		return err
 	}
 	if w.before != nil {
@@ -150,6 +159,35 @@ func (w *world) call(op, what string, do func() error) error {
 		return errDead
 	}
 	return nil
+}
+
+// registering is a catalog, step by step.
+type registering struct{ w *world }
+
+func (r registering) Register(ctx context.Context, path string, at objectstore.Location) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return r.w.call("register", path, func() error {
+		r.w.mu.Lock()
+		defer r.w.mu.Unlock()
+		if r.w.registered == nil {
+			r.w.registered = make(map[string]objectstore.Location)
+		}
+		r.w.registered[path] = at
+		return nil
+	})
+}
+
+// knows tells whether the catalog knows the partition of what is at key.
+func (w *world) knows(path, key string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at, ok := w.registered[path]
+	if ok && at != w.loc(key) {
+		w.t.Errorf("%s was registered at %v", path, at)
+	}
+	return ok
 }
 
 var anyID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)

@@ -51,8 +51,7 @@ func (c *Committer) commitFrozen(ctx context.Context, f *staging.File, z *stagin
 	for {
 		obj, by, err := c.checked(ctx, f, z)
 		if err == nil {
-			z.Published(bearing(obj, z.Record), by == byAdopt)
-			return obj, nil
+			return obj, c.published(ctx, z, obj, by == byAdopt)
 		}
 		if !isConflict(err) || !z.Record.Append || errors.Is(err, errUnsettled) {
 			return objectstore.Object{}, err
@@ -65,6 +64,15 @@ func (c *Committer) commitFrozen(ctx context.Context, f *staging.File, z *stagin
 			return *base, nil
 		}
 	}
+}
+
+// published ends a publish that made obj. The partition is registered first, while
+// the record is there: a [*RegisterError] is all that can go wrong. The end of ctx
+// does not end that: the object is in the store.
+func (c *Committer) published(ctx context.Context, z *staging.Frozen, obj objectstore.Object, adopted bool) error {
+	err := c.register(context.WithoutCancel(ctx), z.Record.Path, z.Record.Target)
+	z.Published(bearing(obj, z.Record), adopted)
+	return err
 }
 
 // checked publishes z if the format check passes.

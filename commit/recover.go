@@ -27,7 +27,9 @@ type Report struct {
 // Recover settles the writes that were being published and the renames that were
 // half done when an earlier mount ended, and keeps all others: what is staged, torn
 // or failed is never published by itself. Of a failed publish that may have taken
-// effect all the same it looks whether it did, and drops what is left then. It may be called again, and ended at any point.
+// effect all the same it looks whether it did, and drops what is left then. The
+// partitions of what was published are registered; that one could not be is logged.
+// It may be called again, and ended at any point.
 func (c *Committer) Recover(ctx context.Context) (Report, error) {
 	var report Report
 	for _, f := range c.area.Files() {
@@ -69,13 +71,15 @@ func (c *Committer) recoverOne(ctx context.Context, f *staging.File, rec staging
 	// Look first: without a condition a second Put would take effect again.
 	_, err := c.settlePut(ctx, rec, spoolOf(ctx, f))
 	if err == nil {
-		c.drop(ctx, f)
-		return &report.Finished
+		return c.finish(ctx, f, &report.Finished, report)
 	}
 	if !errors.Is(err, errUnsettled) {
 		_, err = c.commit(ctx, f, false)
 	}
-	if err != nil {
+	switch {
+	case isUnregistered(err):
+		log.LogAttrs(ctx, slog.LevelError, notRegistered, slog.Any("error", err))
+	case err != nil:
 		log.LogAttrs(ctx, slog.LevelError, "a publish that an earlier mount began is not finished", slog.Any("error", err))
 		return &report.Kept
 	}
@@ -89,16 +93,29 @@ func (c *Committer) recoverLost(ctx context.Context, f *staging.File, rec stagin
 	obj, err := c.store.Stat(ctx, rec.Target)
 	switch {
 	case err == nil && isOurs(obj, rec):
-		c.drop(ctx, f)
-		return &report.Finished
+		return c.finish(ctx, f, &report.Finished, report)
 	case err != nil && !errors.Is(err, objectstore.ErrNotExist):
 		c.log.LogAttrs(ctx, slog.LevelError, "what came of a publish is not known yet", slog.String("path", rec.Path), slog.Any("error", err))
+		return &report.Kept
+	case err == nil && c.registerLate(ctx, rec.Path, rec.Target): // another's lies there by now
 		return &report.Kept
 	}
 	c.log.LogAttrs(ctx, slog.LevelWarn, "a staged write's bytes are gone and the target is not its own: published, and replaced or removed since",
 		slog.String("id", rec.ID), slog.String("path", rec.Path), slog.String("key", rec.Target.Key))
 	c.drop(ctx, f)
 	return &report.Lost
+}
+
+// finish ends a write that is found published: its partition is registered, and
+// what is left of it removed. It returns list, or the one of what is kept for the
+// next Recover.
+func (c *Committer) finish(ctx context.Context, f *staging.File, list *[]staging.Record, report *Report) *[]staging.Record {
+	rec := f.Record()
+	if again := c.registerLate(ctx, rec.Path, rec.Target); again {
+		return &report.Kept
+	}
+	c.drop(ctx, f)
+	return list
 }
 
 // drop removes what is left of a published write. That it could not is no error
@@ -121,7 +138,8 @@ func (c *Committer) find(id string) (*staging.File, error) {
 }
 
 // Publish publishes a kept write, whatever its state, or finishes a kept rename:
-// what recover --publish does. Errors are those of Commit, and ErrNoWrite.
+// what recover --publish does. Errors are those of Commit, and ErrNoWrite; with a
+// [*RegisterError] nothing is kept.
 func (c *Committer) Publish(ctx context.Context, id string) error {
 	if r, ok := c.area.FindRename(id); ok {
 		_, err := c.finishRename(ctx, r)
@@ -134,11 +152,11 @@ func (c *Committer) Publish(ctx context.Context, id string) error {
 	if f.Lost() {
 		return fmt.Errorf("publish %q: its bytes are gone: %w", f.Record().Path, staging.ErrDamaged)
 	}
-	if _, err := c.Commit(ctx, f); err != nil {
-		return err
+	_, err = c.Commit(ctx, f)
+	if err == nil || isUnregistered(err) {
+		c.drop(ctx, f)
 	}
-	c.drop(ctx, f)
-	return nil
+	return err
 }
 
 // Abort drops a kept write and its bytes, ErrBusy while a program has it open; of

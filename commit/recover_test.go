@@ -124,7 +124,7 @@ func TestSaveOfADamagedWrite(t *testing.T) {
 
 func TestRenameWithoutAnAtomicOneIsCrossDevice(t *testing.T) {
 	w := newWorld(t, put)
-	if _, err := w.c.Rename(t.Context(), w.loc("t/g"), w.object("x"), objectstore.Cond{}); !errors.Is(err, objectstore.ErrCrossDevice) {
+	if _, err := w.c.Rename(t.Context(), Move{From: w.object("x"), To: w.loc("t/g")}); !errors.Is(err, objectstore.ErrCrossDevice) {
 		t.Errorf("Rename: %v", err)
 	}
 }
@@ -138,12 +138,12 @@ func TestRenameSettlesALostAnswer(t *testing.T) {
 		}
 		return nil
 	}
-	obj, err := w.c.Rename(t.Context(), w.loc("t/g"), src, objectstore.Cond{IfNoneMatch: true})
+	obj, err := w.c.Rename(t.Context(), Move{From: src, To: w.loc("t/g"), Cond: objectstore.Cond{IfNoneMatch: true}})
 	if err != nil || obj.Key != "t/g" || w.lake() != "absent" {
 		t.Errorf("Rename: %+v, %v", obj, err)
 	}
 	w.answer = nil
-	if _, err := w.c.Rename(t.Context(), w.loc("t/g"), src, objectstore.Cond{}); !errors.Is(err, objectstore.ErrChanged) {
+	if _, err := w.c.Rename(t.Context(), Move{From: src, To: w.loc("t/g")}); !errors.Is(err, objectstore.ErrChanged) {
 		t.Errorf("Rename of what is gone: %v, want ErrChanged", err)
 	}
 }

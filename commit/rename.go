@@ -8,10 +8,19 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
-// Rename moves the version src to dst under cond at dst, and returns what it is
-// there: in one step of the store ([objectstore.Renamer]), else by a copy and the
+// Move is a rename that is asked for: the version From goes to the location To,
+// under Cond there.
+type Move struct {
+	From objectstore.Object
+	To   objectstore.Location
+	Cond objectstore.Cond
+	// Path is that of To in the tree, whose partition is registered; "": none is.
+	Path string
+}
+
+// Rename moves a version, and returns what it is at its new name: in one step of the store ([objectstore.Renamer]), else by a copy and the
 // removal of src ([objectstore.VersionDeleter]), noted on disk before it begins;
-// [Committer.Recover] finishes it. objectstore.ErrChanged if src is no longer
+// [Committer.Recover] finishes it. objectstore.ErrChanged if it is no longer
 // there, ErrCrossDevice where the store has neither. Renames and commits of one
 // name wait for one another.
 //
@@ -19,33 +28,49 @@ import (
 // then stays there, and the rename is done. A removal that the store refuses takes
 // the copy back, unless it replaced something; one without an answer is left to
 // Recover. Either is an error that says what is where.
-func (c *Committer) Rename(ctx context.Context, dst objectstore.Location, src objectstore.Object, cond objectstore.Cond) (objectstore.Object, error) {
-	unlock, err := c.targets.lockTwo(ctx, src.Location, dst)
+//
+// A [*RegisterError] comes with the object: the rename is done. After a crash in a
+// rename of one step nothing tells that a registration was to follow; the next
+// publish into the partition does it.
+func (c *Committer) Rename(ctx context.Context, m Move) (objectstore.Object, error) {
+	unlock, err := c.targets.lockTwo(ctx, m.From.Location, m.To)
 	if err != nil {
 		return objectstore.Object{}, err
 	}
 	defer unlock()
-	obj, err := c.rename(ctx, dst, src, cond)
-	if err != nil {
-		return objectstore.Object{}, fmt.Errorf("rename %q to %q: %w", src.Key, dst.Key, err)
+	obj, err := c.rename(ctx, m)
+	switch {
+	case isUnregistered(err):
+		return obj, err
+	case err != nil:
+		return objectstore.Object{}, fmt.Errorf("rename %q to %q: %w", m.From.Key, m.To.Key, err)
 	}
 	return obj, nil
 }
 
-func (c *Committer) rename(ctx context.Context, dst objectstore.Location, src objectstore.Object, cond objectstore.Cond) (objectstore.Object, error) {
+func (c *Committer) rename(ctx context.Context, m Move) (objectstore.Object, error) {
 	if renamer, ok := c.store.(objectstore.Renamer); ok {
-		obj, err := renamer.Rename(ctx, dst, src, cond)
-		if err != nil && isUnclear(ctx, err) {
-			if moved, ok := c.settleRename(ctx, dst, src); ok {
-				return moved, nil
-			}
-		}
-		return obj, err
+		return c.renameAtOnce(ctx, renamer, m)
 	}
 	if _, ok := c.store.(objectstore.VersionDeleter); ok {
-		return c.renameByCopy(ctx, dst, src, cond)
+		return c.renameByCopy(ctx, m)
 	}
 	return objectstore.Object{}, objectstore.ErrCrossDevice
+}
+
+func (c *Committer) renameAtOnce(ctx context.Context, renamer objectstore.Renamer, m Move) (objectstore.Object, error) {
+	obj, err := renamer.Rename(ctx, m.To, m.From, m.Cond)
+	if err != nil {
+		moved, ok := objectstore.Object{}, false
+		if isUnclear(ctx, err) {
+			moved, ok = c.settleRename(ctx, m.To, m.From)
+		}
+		if !ok {
+			return obj, err
+		}
+		obj = moved
+	}
+	return obj, c.register(context.WithoutCancel(ctx), m.Path, m.To)
 }
 
 // settleRename tells whether src is at dst, and at its own name no more.

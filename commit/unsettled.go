@@ -24,9 +24,11 @@ func (c *Committer) commitUnsettled(ctx context.Context, f *staging.File, z *sta
 	obj, err := c.settleLate(ctx, f, z.Record)
 	switch {
 	case err == nil:
-		z.Published(bearing(obj, z.Record), false)
-		return obj, nil
-	case errors.Is(err, errUnsettled) || errors.Is(err, errEarlier):
+		return obj, c.published(ctx, z, obj, false)
+	case errors.Is(err, errEarlier):
+		c.registerLate(ctx, z.Record.Path, z.Record.Target)
+		return obj, err
+	case errors.Is(err, errUnsettled):
 		return obj, err
 	}
 	return c.commitFrozen(ctx, f, z)
@@ -61,8 +63,10 @@ func (c *Committer) settleLate(ctx context.Context, f *staging.File, r staging.R
 func (c *Committer) recoverUnsettled(ctx context.Context, f *staging.File, rec staging.Record, report *Report) *[]staging.Record {
 	_, err := c.settleLate(ctx, f, rec)
 	if err == nil {
-		c.drop(ctx, f)
-		return &report.Finished
+		return c.finish(ctx, f, &report.Finished, report)
+	}
+	if errors.Is(err, errEarlier) {
+		c.registerLate(ctx, rec.Path, rec.Target)
 	}
 	c.log.LogAttrs(ctx, slog.LevelWarn, "a write that an earlier mount could not publish for certain is staged: see lakefs-mount recover",
 		slog.String("id", rec.ID), slog.String("path", rec.Path), slog.Any("outcome", err))

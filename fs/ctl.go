@@ -128,8 +128,9 @@ func (f *FS) recover(ctx context.Context, what, id string) error {
 // publishKept publishes a kept write under its name.
 func (f *FS) publishKept(ctx context.Context, w *staging.File) error {
 	r := w.Record()
-	if err := f.Committer.Publish(ctx, r.ID); err != nil {
-		return err
+	published := f.Committer.Publish(ctx, r.ID)
+	if published != nil && unregistered(published) == nil {
+		return published
 	}
 	f.forgetKept(r.ID)
 	f.superseded(r.Target)
@@ -137,7 +138,7 @@ func (f *FS) publishKept(ctx context.Context, w *staging.File) error {
 		f.remember(r.Path, n.Object, r.Attributes)
 	}
 	f.Refresh(r.Path)
-	return nil
+	return published
 }
 
 // discard drops a kept write whose writer is gone.

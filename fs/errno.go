@@ -91,6 +91,17 @@ var errnos = []struct { //nolint:gochecknoglobals // a constant table
 	{context.Canceled, syscall.EINTR}, // its caller is being killed: see FS.work
 }
 
+// unregistered returns what err says of a publish that took effect, and whose
+// partition the catalog did not take: EACCES where it refused, else EIO. nil if err
+// is something else.
+func unregistered(err error) *commit.RegisterError {
+	var e *commit.RegisterError
+	if errors.As(err, &e) {
+		return e
+	}
+	return nil
+}
+
 // verdictErrno maps the class of a table's verdict.
 func verdictErrno(c table.Class) syscall.Errno {
 	switch c {
@@ -102,6 +113,8 @@ func verdictErrno(c table.Class) syscall.Errno {
 		return syscall.EOPNOTSUPP
 	case table.ClassView:
 		return syscall.ENOENT
+	case table.ClassLoop:
+		return syscall.ELOOP
 	}
 	return syscall.EIO
 }

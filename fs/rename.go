@@ -10,6 +10,7 @@ import (
 	gofs "github.com/hanwen/go-fuse/v2/fs"
 
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
+	"github.com/lakefs-mount/lakefs-mount/commit"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/staging"
 	"github.com/lakefs-mount/lakefs-mount/table"
@@ -153,10 +154,13 @@ func (m *move) staged(ctx context.Context, s *stagedNode) error {
 	if !alone {
 		return nil
 	}
-	if e := s.publish(ctx); e != 0 {
+	e := s.publish(ctx)
+	if e == 0 || !s.file.Dirty() { // published, be it that its partition is not registered
+		s.end()
+	}
+	if e != 0 {
 		return e
 	}
-	s.end()
 	return nil
 }
 
@@ -223,8 +227,8 @@ func (m *move) object(ctx context.Context, n catalogview.Node) error {
 	if err := m.checkFormat(ctx, n); err != nil {
 		return err
 	}
-	obj, err := m.fs.Committer.Rename(ctx, m.target.Location, n.Object, m.condition())
-	if err != nil {
+	obj, err := m.fs.Committer.Rename(ctx, commit.Move{From: n.Object, To: m.target.Location, Cond: m.condition(), Path: m.to})
+	if err != nil && unregistered(err) == nil {
 		// Whatever failed: the copy may be there, and the old name too.
 		m.fs.superseded(n.Object.Location)
 		m.fs.superseded(m.target.Location)
@@ -238,7 +242,7 @@ func (m *move) object(ctx context.Context, n catalogview.Node) error {
 			return err
 		}
 	}
-	return nil
+	return err // nil, or that the partition is not registered
 }
 
 // condition is what must hold at the target. A store over a network takes its
@@ -314,8 +318,9 @@ func (m *move) directory(ctx context.Context, n catalogview.Node) error {
 	if err != nil {
 		return err
 	}
-	if err := m.moveDirectory(ctx, n, to); err != nil {
-		return err
+	notRegistered := m.moveDirectory(ctx, n, to)
+	if notRegistered != nil && unregistered(notRegistered) == nil {
+		return notRegistered
 	}
 	if err := m.fs.Attr.MoveAll(attrKey(n.Location()), attrKey(to)); err != nil {
 		m.fs.Log.WarnContext(ctx, "attributes of a renamed directory are lost", attrPath(m.to), slog.Any("error", err))
@@ -325,7 +330,7 @@ func (m *move) directory(ctx context.Context, n catalogview.Node) error {
 			return err
 		}
 	}
-	return nil
+	return notRegistered
 }
 
 func (m *move) moveDirectory(ctx context.Context, n catalogview.Node, to objectstore.Location) error {

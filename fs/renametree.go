@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
+	"github.com/lakefs-mount/lakefs-mount/commit"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
@@ -32,7 +34,8 @@ func (m *move) tree(ctx context.Context, from catalogview.Node, to objectstore.L
 		return err
 	}
 	moved := make([]objectstore.Object, len(objects))
-	if err := m.moveAll(ctx, objects, moved, from.Location(), to); err != nil {
+	notRegistered, err := m.moveAll(ctx, objects, moved, from.Location(), to)
+	if err != nil {
 		return errors.Join(err, m.moveBack(context.WithoutCancel(ctx), objects, moved))
 	}
 	for i, o := range objects {
@@ -50,7 +53,7 @@ func (m *move) tree(ctx context.Context, from catalogview.Node, to objectstore.L
 	m.fs.changedIn(to)
 	m.fs.warnLocal(m.to, m.fs.local.move(m.from, m.to, len(objects) > 0))
 	m.fs.keepLocal(m.from)
-	return nil
+	return notRegistered
 }
 
 // emptyTarget: a directory replaces an empty one only.
@@ -115,18 +118,28 @@ func (m *move) moveMarkers(ctx context.Context, markers []objectstore.Object, fr
 }
 
 // moveAll fills moved with what was moved. A move that has begun is never broken
-// off for the failure of another: it would leave its object at both names.
-func (m *move) moveAll(ctx context.Context, objects, moved []objectstore.Object, from, to objectstore.Location) error {
-	g, failed := errgroup.WithContext(ctx)
+// off for the failure of another: it would leave its object at both names. That
+// the partition they go to could not be registered breaks off nothing; it is not
+// asked for again then.
+func (m *move) moveAll(ctx context.Context, objects, moved []objectstore.Object, from, to objectstore.Location) (notRegistered, failed error) {
+	var told atomic.Pointer[commit.RegisterError]
+	g, over := errgroup.WithContext(ctx)
 	g.SetLimit(renamesAtOnce)
 	for i, o := range objects {
 		g.Go(func() error {
-			if err := failed.Err(); err != nil {
+			if err := over.Err(); err != nil {
 				return err
 			}
-			dst := objectstore.Location{Bucket: to.Bucket, Key: to.Key + strings.TrimPrefix(o.Key, from.Key)}
-			obj, err := m.moveOne(ctx, dst, o)
-			if err != nil { // taken back, or left to the next mount
+			below := strings.TrimPrefix(o.Key, from.Key)
+			dst := objectstore.Location{Bucket: to.Bucket, Key: to.Key + below}
+			path := m.to + "/" + below
+			if told.Load() != nil {
+				path = ""
+			}
+			obj, err := m.moveOne(ctx, path, dst, o)
+			if e := unregistered(err); e != nil {
+				told.Store(e)
+			} else if err != nil { // taken back, or left to the next mount
 				m.fs.superseded(o.Location)
 				m.fs.superseded(dst)
 				return err
@@ -135,12 +148,18 @@ func (m *move) moveAll(ctx context.Context, objects, moved []objectstore.Object,
 			return nil
 		})
 	}
-	return g.Wait()
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	if e := told.Load(); e != nil {
+		return e, nil
+	}
+	return nil, nil
 }
 
-// moveOne moves one object.
-func (m *move) moveOne(ctx context.Context, dst objectstore.Location, o objectstore.Object) (objectstore.Object, error) {
-	return m.fs.Committer.Rename(ctx, dst, o, objectstore.Cond{IfNoneMatch: true})
+// moveOne moves one object; to path, whose partition is registered, if that is told.
+func (m *move) moveOne(ctx context.Context, path string, dst objectstore.Location, o objectstore.Object) (objectstore.Object, error) {
+	return m.fs.Committer.Rename(ctx, commit.Move{From: o, To: dst, Cond: objectstore.Cond{IfNoneMatch: true}, Path: path})
 }
 
 // moveBack undoes what moveAll did before it failed.
@@ -150,7 +169,7 @@ func (m *move) moveBack(ctx context.Context, objects, moved []objectstore.Object
 		if o.Key == "" {
 			continue
 		}
-		if _, err := m.moveOne(ctx, objects[i].Location, o); err != nil {
+		if _, err := m.moveOne(ctx, "", objects[i].Location, o); err != nil {
 			problems = append(problems, fmt.Errorf("%q stays at its new name: %w", o.Key, err))
 			m.fs.View.Wrote(o)
 		}

@@ -206,6 +206,10 @@ func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 		return 0 // an empty file of a format that has none waits for its bytes
 	}
 	s.fs.observePublish(began, err)
+	if unregistered(err) != nil { // published, whatever the catalog says
+		s.published(obj)
+		return s.fs.fail(opPublish, s.path(), err)
+	}
 	if err != nil && s.nameless() {
 		s.fs.superseded(s.file.Record().Target)
 		return 0 // its bytes are nobody's any more
@@ -220,10 +224,16 @@ func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 		s.freeRoom()
 		return s.fs.fail(opPublish, s.path(), err)
 	}
+	s.published(obj)
+	return 0
+}
+
+// published gives the name to the version that was just published. The caller
+// holds commit.
+func (s *stagedNode) published(obj objectstore.Object) {
 	s.latest = &obj
 	s.fs.remember(s.path(), obj, s.file.Record().Attributes)
 	s.fs.names.hide(s)
-	return 0
 }
 
 // retract removes what this version published before it was unlinked, if it is

@@ -1,0 +1,69 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+)
+
+// RegisterError says that an object is published, whole, and that its partition
+// could not be registered in the catalog: engines that ask the catalog do not see
+// it. Nothing is staged any more. The next publish into the partition tries again.
+//
+// It unwraps to objectstore.ErrPermission where the catalog refused it, and else to
+// nothing: that a table is gone from the catalog must not read as if the file were.
+type RegisterError struct {
+	Path  string // of the object, in the tree
+	Cause error
+}
+
+func (e *RegisterError) Error() string {
+	return fmt.Sprintf("%q is published, but its partition is not registered in the catalog: %v"+
+		" (register it by hand, or publish once more into it: that tries again)", e.Path, e.Cause)
+}
+
+// Unwrap returns objectstore.ErrPermission or nil.
+func (e *RegisterError) Unwrap() error {
+	if errors.Is(e.Cause, objectstore.ErrPermission) {
+		return objectstore.ErrPermission
+	}
+	return nil
+}
+
+const notRegistered = "a partition is not registered"
+
+// register registers the partition of what is at path, at loc, by now: nil or a
+// *RegisterError. It is called between the publish and the removal of its record,
+// so that a crash in between is made good by Recover.
+func (c *Committer) register(ctx context.Context, path string, loc objectstore.Location) error {
+	if c.registrar == nil || path == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.retry)
+	defer cancel()
+	if err := c.registrar.Register(ctx, path, loc); err != nil {
+		return &RegisterError{Path: path, Cause: err}
+	}
+	return nil
+}
+
+// registerLate is register for what nobody waits for: a failure is logged. again:
+// ctx ended first, so that it is to be done once more.
+func (c *Committer) registerLate(ctx context.Context, path string, loc objectstore.Location) (again bool) {
+	err := c.register(ctx, path, loc)
+	if err != nil && ctx.Err() != nil {
+		return true
+	}
+	if err != nil {
+		c.log.LogAttrs(ctx, slog.LevelError, notRegistered, slog.String("path", path), slog.Any("error", err))
+	}
+	return false
+}
+
+func isUnregistered(err error) bool {
+	var e *RegisterError
+	return errors.As(err, &e)
+}
