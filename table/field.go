@@ -7,25 +7,31 @@ import (
 )
 
 // node is a value of an entry with its path, for messages. null, and what is
-// not there, are absent.
+// not there, are absent (v is nil), and what else the dialect says.
 type node struct {
-	path string
-	v    any
+	dialect dialect
+	path    string
+	v       any
 }
 
+// child returns a field of an object, named in snake_case.
 func (n node) child(key string) (node, error) {
-	path := key
+	key = n.dialect.field(key)
+	c := node{dialect: n.dialect, path: key}
 	if n.path != "" {
-		path = n.path + "." + key
+		c.path = n.path + "." + key
 	}
 	if n.v == nil {
-		return node{path: path}, nil
+		return c, nil
 	}
 	obj, ok := n.v.(map[string]any)
 	if !ok {
 		return node{}, n.mismatch("an object")
 	}
-	return node{path: path, v: obj[key]}, nil
+	if v := obj[key]; !n.dialect.absent(v) {
+		c.v = v
+	}
+	return c, nil
 }
 
 func (n node) mismatch(want string) error {
@@ -57,7 +63,7 @@ func (n node) list(key string) ([]node, error) {
 	}
 	out := make([]node, len(arr))
 	for i, v := range arr {
-		out[i] = node{path: c.path + "[" + strconv.Itoa(i) + "]", v: v}
+		out[i] = node{dialect: n.dialect, path: c.path + "[" + strconv.Itoa(i) + "]", v: v}
 	}
 	return out, nil
 }
@@ -76,14 +82,16 @@ func (n node) scalars(key string) (map[string]string, error) {
 	for k, v := range obj {
 		switch v := v.(type) {
 		case nil:
-		case string:
+		case string: // an empty one is a value
 			out[k] = v
 		case json.Number:
 			out[k] = v.String()
 		case bool:
 			out[k] = strconv.FormatBool(v)
 		default:
-			return nil, node{path: c.path + "." + k, v: v}.mismatch("a string")
+			if !n.dialect.absent(v) {
+				return nil, node{path: c.path + "." + k, v: v}.mismatch("a string")
+			}
 		}
 	}
 	return out, nil

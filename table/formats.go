@@ -2,6 +2,10 @@ package table
 
 import "strings"
 
+// symlinkInput is the input format, in any package, of files that hold paths of the
+// files with the rows.
+const symlinkInput = "SymlinkTextInputFormat"
+
 // providerFormat is the format of a Spark data source that keeps plain files.
 func providerFormat(provider string) string {
 	switch provider {
@@ -47,22 +51,18 @@ func inputFormat(class string) string {
 		return "sequence"
 	case "RCFileInputFormat":
 		return "rc"
-	case "TextInputFormat":
+	case "TextInputFormat", symlinkInput:
 		return "text"
 	}
 	return ""
 }
 
 // settleFormat: the provider, else the SerDe and input format (tree.md, "Kinds
-// of table"). A container (sequence, RC) wins over the SerDe of its rows.
-func (e *entry) settleFormat() {
+// of table"). kindFrom is what told the kind.
+func (e *entry) settleFormat(kindFrom string) {
 	if e.Kind != Hive {
-		e.Format, e.FormatFrom = lakeFiles(e.Kind), "provider"
-		if e.provider() == "" {
-			e.FormatFrom = "table_type"
-		}
-		if e.Format == "" {
-			e.FormatFrom = ""
+		if e.Format = lakeFiles(e.Kind); e.Format != "" {
+			e.FormatFrom = kindFrom
 		}
 		return
 	}
@@ -72,18 +72,38 @@ func (e *entry) settleFormat() {
 		}
 		return
 	}
-	input := inputFormat(e.inputFormat)
-	bySerde, _ := serdeFormat(e.serde)
-	switch {
-	case input == "sequence", input == "rc", bySerde == "" && input != "":
-		e.Format, e.FormatFrom = input, "input format "+e.inputFormat
-	case bySerde != "":
-		e.Format, e.FormatFrom = bySerde, "serde "+e.serde
-	}
-	if e.Format == "text" && e.serdeParams["field.delim"] != "" {
-		e.Format, e.FormatFrom = "csv", "serde "+e.serde+" with field.delim" // rule 50
-	}
+	e.Format, e.FormatFrom = e.dialect.classFormat(e.Serde, e.InputFormat, e.serdeParams["field.delim"] != "")
 }
+
+// unknownSerde: a class that is in neither rule 47 nor 48; none at all is not unknown.
+func unknownSerde(class string) bool {
+	_, known := serdeFormat(class)
+	return !known && class != ""
+}
+
+// classFormat is the format of files by the classes that read them, and which class
+// told. A container (sequence, RC) and a list of paths win over the SerDe of the
+// rows. delimited: there is a field.delim (rule 50).
+func (d dialect) classFormat(serde, input string, delimited bool) (format, from string) {
+	if unknownSerde(serde) && !d.formatOfUnknownSerde() {
+		return "", ""
+	}
+	byInput := inputFormat(input)
+	bySerde, _ := serdeFormat(serde)
+	switch {
+	case byInput == "sequence", byInput == "rc", symlink(input), bySerde == "" && byInput != "":
+		format, from = byInput, "input format "+input
+	case bySerde != "":
+		format, from = bySerde, "serde "+serde
+	}
+	if format == "text" && delimited && !symlink(input) {
+		return "csv", "serde " + serde + " with field.delim"
+	}
+	return format, from
+}
+
+// symlink says that an input format's files are lists of paths.
+func symlink(input string) bool { return strings.HasSuffix(input, "."+symlinkInput) }
 
 // lakeFiles is the format of a table's data files where its kind fixes it.
 func lakeFiles(k Kind) string {

@@ -9,8 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds how deep an entry may nest.
-const maxDepth = 64
+// maxDepth bounds how deep an entry may nest, maxSchemaDepth a Spark schema in one:
+// a struct within a struct takes three levels.
+const (
+	maxDepth       = 64
+	maxSchemaDepth = 256
+)
 
 // parseTree reads one JSON object strictly: UTF-8 without a byte order mark,
 // no key twice in an object, nothing behind it. Numbers stay as written
@@ -28,15 +32,25 @@ func parseTree(raw []byte) (map[string]any, error) {
 	case !utf8.Valid(raw):
 		return nil, fmt.Errorf("it is not UTF-8 at %s", position(raw, badUTF8(raw)))
 	}
-	p := &treeParser{raw: raw, dec: json.NewDecoder(bytes.NewReader(raw))}
+	return parseObject(&treeParser{raw: raw, maxDepth: maxDepth, unique: true})
+}
+
+// parseLoose reads one JSON object as encoding/json does, for what a catalog or
+// Spark wrote: of two equal keys the last counts, bad UTF-8 is mended.
+func parseLoose(raw []byte, depth int) (map[string]any, error) {
+	return parseObject(&treeParser{raw: raw, maxDepth: depth})
+}
+
+func parseObject(p *treeParser) (map[string]any, error) {
+	p.dec = json.NewDecoder(bytes.NewReader(p.raw))
 	p.dec.UseNumber()
 	v, err := p.value(0)
 	if err != nil {
 		return nil, err
 	}
 	end := p.dec.InputOffset()
-	if rest := bytes.TrimLeft(raw[end:], " \t\r\n"); len(rest) > 0 {
-		return nil, fmt.Errorf("something follows the object at %s", position(raw, len(raw)-len(rest)))
+	if rest := bytes.TrimLeft(p.raw[end:], " \t\r\n"); len(rest) > 0 {
+		return nil, fmt.Errorf("something follows the object at %s", position(p.raw, len(p.raw)-len(rest)))
 	}
 	obj, ok := v.(map[string]any)
 	if !ok {
@@ -46,8 +60,10 @@ func parseTree(raw []byte) (map[string]any, error) {
 }
 
 type treeParser struct {
-	raw []byte
-	dec *json.Decoder
+	raw      []byte
+	dec      *json.Decoder
+	maxDepth int
+	unique   bool // no key twice in an object
 }
 
 func (p *treeParser) value(depth int) (any, error) {
@@ -59,8 +75,8 @@ func (p *treeParser) value(depth int) (any, error) {
 	if !ok {
 		return tok, nil
 	}
-	if depth >= maxDepth {
-		return nil, fmt.Errorf("it nests deeper than %d at %s", maxDepth, position(p.raw, int(p.dec.InputOffset())))
+	if depth >= p.maxDepth {
+		return nil, fmt.Errorf("it nests deeper than %d at %s", p.maxDepth, position(p.raw, int(p.dec.InputOffset())))
 	}
 	if delim == '{' {
 		return p.object(depth)
@@ -79,7 +95,7 @@ func (p *treeParser) object(depth int) (any, error) {
 		if !ok {
 			return nil, fmt.Errorf("an object's key is no string at %s", position(p.raw, int(p.dec.InputOffset())))
 		}
-		if _, twice := obj[key]; twice {
+		if _, twice := obj[key]; twice && p.unique {
 			return nil, fmt.Errorf("key %.100q is there twice, at %s", key, position(p.raw, int(p.dec.InputOffset())))
 		}
 		if obj[key], err = p.value(depth + 1); err != nil {

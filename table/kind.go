@@ -1,7 +1,6 @@
 package table
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -11,60 +10,77 @@ const (
 	placeholderTail = "-__PLACEHOLDER__"
 )
 
-// judge fills kind, format, location and verdict from what was read. An error
-// is a load error.
+// judge fills kind, columns, format, location, partitions and verdict from what was
+// read. An error is a load error.
 func (e *entry) judge() error {
-	e.Kind = e.kind()
+	var from string
+	e.Kind, from = e.kind()
 	e.NullName = HiveNull
-	if e.Kind == View {
+	switch e.Kind {
+	case View:
 		e.Class, e.Reason = ClassView, "a view has no files"
 		return nil
+	case Link:
+		e.Class, e.Reason = ClassView, "a resource link to "+e.Target.String()
+		return nil
 	}
-	if err := checkSchema(e.Parameters); err != nil {
+	schema, err := readSchema(e.Parameters)
+	if err != nil {
 		return err
 	}
-	if err := e.settleLocation(); err != nil {
+	if err = e.settleLocation(); err != nil {
+		return err
+	}
+	if err = e.settleColumns(schema); err != nil {
 		return err
 	}
 	if e.Kind == FormatTable {
 		e.readFormatTable()
 	} else {
-		e.settleFormat()
+		e.settleFormat(from)
+	}
+	if err = e.settlePartitions(); err != nil {
+		return err
 	}
 	e.settleVerdict()
+	e.settleNotes()
 	return nil
 }
 
 // provider is the data source's name in lower case, "" for none and for hive
 // (rule 8).
-func (e *entry) provider() string {
-	p := strings.ToLower(strings.TrimSpace(e.Parameters[providerKey]))
+func (t *Table) provider() string {
+	p := strings.ToLower(strings.TrimSpace(t.Parameters[providerKey]))
 	if p == "hive" {
 		return ""
 	}
 	return p
 }
 
-func (e *entry) kind() Kind {
+// kind says what sort of table it is, and which part of the entry told, where that
+// is the format too.
+func (e *entry) kind() (k Kind, from string) {
 	switch {
+	case e.Target != nil:
+		return Link, ""
 	case e.isView():
-		return View
+		return View, ""
 	case strings.EqualFold(e.Parameters["type"], "format-table"):
-		return FormatTable
+		return FormatTable, ""
 	}
-	if k := lakeFormat(e.provider()); k != "" {
-		return k
+	if k = lakeFormat(e.provider()); k != "" {
+		return k, "provider"
 	}
-	if k := lakeFormat(strings.ToLower(e.Parameters["table_type"])); k != "" {
-		return k
+	if k = lakeFormat(strings.ToLower(e.Parameters["table_type"])); k != "" {
+		return k, "table_type"
 	}
-	if k := e.kindByClass(); k != "" {
-		return k
+	if k, from = e.kindByClass(); k != "" {
+		return k, from
 	}
 	if e.Parameters["metadata_location"] != "" {
-		return Iceberg
+		return Iceberg, "metadata_location"
 	}
-	return Hive
+	return Hive, ""
 }
 
 func (e *entry) isView() bool {
@@ -72,8 +88,12 @@ func (e *entry) isView() bool {
 	case "VIRTUAL_VIEW", "MATERIALIZED_VIEW", "VIEW":
 		return true
 	}
+	switch strings.ToLower(e.Parameters["table_type"]) {
+	case "view", "iceberg-view":
+		return true
+	}
 	return strings.EqualFold(e.Parameters["presto_view"], "true") || e.provider() == "view" ||
-		strings.EqualFold(e.Parameters["table_type"], "view")
+		e.viewText != "" && e.Location == "" && e.serdeParams["path"] == ""
 }
 
 // lakeFormat finds a format with a log of its own in a provider's or
@@ -90,32 +110,43 @@ func lakeFormat(name string) Kind {
 	return ""
 }
 
-func (e *entry) kindByClass() Kind {
-	for _, class := range []string{e.inputFormat, e.serde, e.Parameters["storage_handler"]} {
+func (e *entry) kindByClass() (k Kind, from string) {
+	for _, c := range []struct{ what, class string }{
+		{"input format", e.InputFormat}, {"serde", e.Serde}, {"storage_handler", e.Parameters["storage_handler"]},
+	} {
+		from = c.what + " " + c.class
 		switch {
-		case strings.HasPrefix(class, "org.apache.hudi."), strings.HasPrefix(class, "com.uber.hoodie."):
-			return Hudi
-		case strings.HasPrefix(class, "org.apache.iceberg."):
-			return Iceberg
-		case strings.HasPrefix(class, "io.delta.hive."):
-			return Delta
+		case strings.HasPrefix(c.class, "org.apache.hudi."), strings.HasPrefix(c.class, "com.uber.hoodie."):
+			return Hudi, from
+		case strings.HasPrefix(c.class, "org.apache.iceberg."):
+			return Iceberg, from
+		case strings.HasPrefix(c.class, "io.delta.hive."):
+			return Delta, from
 		}
 	}
-	return ""
+	return "", ""
 }
 
-// settleLocation: rules 3 and 4.
+// settleLocation: rules 3 and 4. A placeholder is no location, wherever it stands.
 func (e *entry) settleLocation() error {
-	if path := e.serdeParams["path"]; path != "" {
+	location := e.Location
+	if path := e.serdeParams["path"]; path != "" && !placeholder(path) {
 		e.Location = path
+		return nil
 	}
-	if e.Location == "" {
-		return errors.New("storage_descriptor.location is missing")
+	field := e.dialect.field("storage_descriptor.location")
+	if location == "" {
+		return fmt.Errorf("%s is missing", field)
 	}
-	if strings.HasSuffix(e.Location, placeholderTail) {
-		return fmt.Errorf("storage_descriptor.location is only a placeholder (%.300q) and serde_info has no path", e.Location)
+	if placeholder(location) {
+		return fmt.Errorf("%s is only a placeholder (%.300q) and %s has no path",
+			field, location, e.dialect.field("serde_info"))
 	}
 	return nil
+}
+
+func placeholder(location string) bool {
+	return strings.HasSuffix(strings.TrimRight(location, "/"), placeholderTail)
 }
 
 // readFormatTable: rules 17, 18, 20, 34.

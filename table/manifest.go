@@ -28,13 +28,13 @@ func (l Limits) OrDefault() Limits {
 	return l
 }
 
-// entry is what a manifest holds beyond the Table made of it.
+// entry is what a catalog's entry holds beyond the Table made of it.
 type entry struct {
 	*Table
+	dialect     dialect
 	tableType   string
-	serde       string
+	viewText    string // Glue's alone
 	serdeParams map[string]string
-	inputFormat string
 	refused     []string // bucketing, skew: reasons, in order
 }
 
@@ -48,6 +48,9 @@ func ParseManifest(database, name string, raw []byte, l Limits) *Table {
 	e, err := readManifest(raw, l)
 	if err == nil {
 		err = e.checkNames(database, name)
+	}
+	if err == nil {
+		err = e.checkKeys()
 	}
 	if err == nil {
 		e.Database, e.Name = database, name
@@ -78,11 +81,14 @@ func readManifest(raw []byte, l Limits) (*entry, error) {
 	if err = e.readTop(root, l); err != nil {
 		return nil, err
 	}
-	sd, err := root.child("storage_descriptor")
+	sqe, err := root.child("sqe")
 	if err != nil {
 		return nil, err
 	}
-	return e, e.readStorage(sd, l)
+	if e.Secret, err = sqe.text("secret"); err != nil {
+		return nil, err
+	}
+	return e, e.readStorage(root, l)
 }
 
 func checkVersion(root node) error {
@@ -123,14 +129,7 @@ func (e *entry) readTop(root node, l Limits) (err error) {
 	if len(keys) > l.MaxKeys {
 		return fmt.Errorf("it has %d partition keys, over the limit of %d partition keys", len(keys), l.MaxKeys)
 	}
-	if e.Keys, err = readColumns(keys); err != nil {
-		return err
-	}
-	sqe, err := root.child("sqe")
-	if err != nil {
-		return err
-	}
-	e.Secret, err = sqe.text("secret")
+	e.Keys, err = readColumns(keys)
 	return err
 }
 
@@ -152,14 +151,18 @@ func readColumns(items []node) ([]Column, error) {
 			return nil, err
 		}
 		if c.Name == "" {
-			return nil, fmt.Errorf("%s.name is missing", item.path)
+			return nil, fmt.Errorf("%s.%s is missing", item.path, item.dialect.field("name"))
 		}
 		cols = append(cols, c)
 	}
 	return cols, nil
 }
 
-func (e *entry) readStorage(sd node, l Limits) (err error) {
+func (e *entry) readStorage(root node, l Limits) error {
+	sd, err := root.child("storage_descriptor")
+	if err != nil {
+		return err
+	}
 	cols, err := sd.list("columns")
 	if err != nil {
 		return err
@@ -173,7 +176,7 @@ func (e *entry) readStorage(sd node, l Limits) (err error) {
 	if e.Location, err = sd.text("location"); err != nil {
 		return err
 	}
-	if e.inputFormat, err = sd.text("input_format"); err != nil {
+	if e.InputFormat, err = sd.text("input_format"); err != nil {
 		return err
 	}
 	if _, err = sd.text("output_format"); err != nil {
@@ -183,7 +186,7 @@ func (e *entry) readStorage(sd node, l Limits) (err error) {
 	if err != nil {
 		return err
 	}
-	if e.serde, err = serde.text("serialization_library"); err != nil {
+	if e.Serde, err = serde.text("serialization_library"); err != nil {
 		return err
 	}
 	if e.serdeParams, err = serde.scalars("parameters"); err != nil {
@@ -202,7 +205,7 @@ func (e *entry) readLayout(sd node) error {
 	if err != nil {
 		return err
 	}
-	if buckets > 0 || len(columns) > 0 {
+	if e.dialect.bucketed(buckets, len(columns)) {
 		e.refused = append(e.refused, fmt.Sprintf("bucketing (%d buckets): rows must go to their bucket's file", max(buckets, 0)))
 	}
 	skew, err := sd.child("skewed_info")
@@ -224,7 +227,7 @@ func (e *entry) readLayout(sd node) error {
 }
 
 // checkNames: an entry must be where it says it is; one without names takes
-// its directory's. Keys must be distinct without case.
+// its directory's.
 func (e *entry) checkNames(database, name string) error {
 	if e.Database != "" && e.Database != database {
 		return fmt.Errorf("database_name is %.300q, its directory %q", e.Database, database)
@@ -232,6 +235,11 @@ func (e *entry) checkNames(database, name string) error {
 	if e.Name != "" && e.Name != name {
 		return fmt.Errorf("name is %.300q, its directory %q", e.Name, name)
 	}
+	return nil
+}
+
+// checkKeys: keys must be distinct without case.
+func (e *entry) checkKeys() error {
 	seen := make(map[string]bool, len(e.Keys))
 	for _, k := range e.Keys {
 		lower := strings.ToLower(k.Name)

@@ -59,10 +59,12 @@ func TestManifestOfTheSeedLoads(t *testing.T) {
 	want := &Table{
 		Database: "demo", Name: "events_parquet", Kind: Hive,
 		Format: "parquet", FormatFrom: "serde org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",
-		Location:   "s3://lake/data/events_parquet/",
-		Keys:       []Column{{"dt", "string", ""}, {"region", "string", ""}},
-		Columns:    []Column{{"event_id", "bigint", ""}},
-		Parameters: map[string]string{}, NullName: HiveNull,
+		InputFormat: "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
+		Serde:       "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",
+		Location:    "s3://lake/data/events_parquet/",
+		Keys:        []Column{{"dt", "string", ""}, {"region", "string", ""}},
+		Columns:     []Column{{"event_id", "bigint", ""}},
+		Parameters:  map[string]string{}, NullName: HiveNull,
 		Readable: true, Writable: true,
 	}
 	if !reflect.DeepEqual(got, want) {

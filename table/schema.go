@@ -1,8 +1,6 @@
 package table
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,58 +8,176 @@ import (
 
 const schemaKey = "spark.sql.sources.schema"
 
-// checkSchema holds the schema that Spark keeps in an entry's parameters,
-// whole or in parts, to be there and to be JSON (rule 5). None is no error
-// (rule 7).
-func checkSchema(parameters map[string]string) error {
-	schema, err := joinSchema(parameters)
-	if err != nil || schema == "" {
+// sparkSchema is the schema that Spark keeps in an entry's parameters.
+type sparkSchema struct{ columns []Column }
+
+// readSchema reads it, whole or in parts (rule 5); nil for none, which is no error
+// (rule 7). Each error names the parameter.
+func readSchema(parameters map[string]string) (*sparkSchema, error) {
+	text, parts, err := joinSchema(parameters)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	what := schemaKey
+	if parts > 0 {
+		what = fmt.Sprintf("%s.part.0 to %d", schemaKey, parts-1)
+	}
+	tree, err := parseLoose([]byte(text), maxSchemaDepth)
+	if err != nil {
+		return nil, fmt.Errorf("parameter %s is no JSON schema: %w", what, err)
+	}
+	root := node{v: tree}
+	kind, err := root.text("type")
+	if err != nil {
+		return nil, fmt.Errorf("parameter %s: %w", what, err)
+	}
+	if kind != "struct" {
+		return nil, fmt.Errorf("parameter %s is of type %.40q, not a struct", what, kind)
+	}
+	columns, err := schemaColumns(root)
+	if err != nil {
+		return nil, fmt.Errorf("parameter %s: %w", what, err)
+	}
+	return &sparkSchema{columns}, nil
+}
+
+// joinSchema returns the schema's text, and of how many parts it was joined.
+func joinSchema(parameters map[string]string) (text string, count int, err error) {
+	if s, ok := parameters[schemaKey]; ok {
+		return s, 0, nil
+	}
+	parts, err := numbered(parameters, schemaKey+".numParts", schemaKey+".part.")
+	return strings.Join(parts, ""), len(parts), err
+}
+
+// partColumns returns the names of the partition columns that Spark keeps (rule 6).
+func partColumns(parameters map[string]string) ([]string, error) {
+	return numbered(parameters, schemaKey+".numPartCols", schemaKey+".partCol.")
+}
+
+// numbered returns the values of the parameters prefix0, prefix1 …, of which there
+// must be as many as the parameter count says.
+func numbered(parameters map[string]string, count, prefix string) ([]string, error) {
+	there := 0
+	for k := range parameters {
+		if strings.HasPrefix(k, prefix) {
+			there++
+		}
+	}
+	text, ok := parameters[count]
+	if !ok {
+		if there > 0 {
+			return nil, fmt.Errorf("parameter %s is missing beside its parts", count)
+		}
+		return nil, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return nil, fmt.Errorf("parameter %s is %.40q, not a count", count, text)
+	}
+	var values []string
+	for i := range n { // ends at the first that is missing
+		v, ok := parameters[prefix+strconv.Itoa(i)]
+		if !ok {
+			return nil, fmt.Errorf("parameter %s%d is missing of %d parts", prefix, i, n)
+		}
+		values = append(values, v)
+	}
+	if there != n {
+		return nil, fmt.Errorf("parameter %s is %d, but there are %d parts", count, n, there)
+	}
+	return values, nil
+}
+
+// column finds a column by its name, without case.
+func (s *sparkSchema) column(name string) (Column, bool) {
+	if s == nil {
+		return Column{}, false
+	}
+	return findColumn(s.columns, name)
+}
+
+func findColumn(columns []Column, name string) (Column, bool) {
+	for _, c := range columns {
+		if strings.EqualFold(c.Name, name) {
+			return c, true
+		}
+	}
+	return Column{}, false
+}
+
+// settleColumns takes columns and keys from Spark's parameters where they are the
+// truth (rules 6, 7, 9): the columns of a data source table, and keys that the entry
+// does not have.
+func (e *entry) settleColumns(schema *sparkSchema) error {
+	if !e.dialect.sparkColumns() {
+		return nil
+	}
+	partCols, err := partColumns(e.Parameters)
+	if err != nil {
 		return err
 	}
-	var s struct {
-		Type   string            `json:"type"`
-		Fields []json.RawMessage `json:"fields"`
+	for i, name := range partCols {
+		if _, ok := schema.column(name); !ok && schema != nil && e.Kind != Delta {
+			return fmt.Errorf("partition column %.255q (parameter %s.partCol.%d) is not in %s", name, schemaKey, i, schemaKey)
+		}
 	}
-	if err := json.Unmarshal([]byte(schema), &s); err != nil {
-		return fmt.Errorf("parameter %s is no JSON schema: %w", schemaKey, err)
+	if len(e.Keys) == 0 {
+		e.Keys = e.sparkKeys(schema, partCols)
 	}
-	if s.Type != "struct" {
-		return fmt.Errorf("parameter %s is of type %.40q, not a struct", schemaKey, s.Type)
+	if err = e.checkKeys(); err != nil || e.provider() == "" {
+		return err
+	}
+	switch {
+	case schema != nil && e.Kind == Delta:
+		e.Columns = schema.columns
+	case schema != nil:
+		e.Columns = partitionsLast(schema.columns, e.Keys, partCols)
+	case e.placeholderColumns():
+		e.Columns = nil
 	}
 	return nil
 }
 
-func joinSchema(parameters map[string]string) (string, error) {
-	if s, ok := parameters[schemaKey]; ok {
-		return s, nil
-	}
-	there := 0
-	for k := range parameters {
-		if strings.HasPrefix(k, schemaKey+".part.") {
-			there++
-		}
-	}
-	count, ok := parameters[schemaKey+".numParts"]
-	if !ok {
-		if there > 0 {
-			return "", errors.New("parameter " + schemaKey + ".numParts is missing beside its parts")
-		}
-		return "", nil
-	}
-	n, err := strconv.Atoi(count)
-	if err != nil || n < 0 {
-		return "", fmt.Errorf("parameter %s.numParts is %.40q, not a count", schemaKey, count)
-	}
-	var b strings.Builder
-	for i := range n { // ends at the first part that is missing
-		part, ok := parameters[schemaKey+".part."+strconv.Itoa(i)]
+// sparkKeys makes keys of partition columns. Where no schema tells a type it is
+// string.
+func (e *entry) sparkKeys(schema *sparkSchema, partCols []string) []Column {
+	keys := make([]Column, 0, len(partCols))
+	for _, name := range partCols {
+		c, ok := schema.column(name)
 		if !ok {
-			return "", fmt.Errorf("parameter %s.part.%d is missing of %d parts", schemaKey, i, n)
+			c, ok = findColumn(e.Columns, name)
 		}
-		b.WriteString(part)
+		if !ok {
+			c.Type = "string"
+		}
+		keys = append(keys, Column{Name: name, Type: c.Type, Comment: c.Comment})
 	}
-	if there != n {
-		return "", fmt.Errorf("parameter %s.numParts is %d, but there are %d parts", schemaKey, n, there)
+	return keys
+}
+
+// partitionsLast orders columns as Spark restores them: data columns, then the
+// partition columns in the order of partCols, or of the keys if there are none.
+func partitionsLast(columns, keys []Column, partCols []string) []Column {
+	if len(partCols) == 0 {
+		for _, k := range keys {
+			partCols = append(partCols, k.Name)
+		}
 	}
-	return b.String(), nil
+	last := make(map[string]bool, len(partCols))
+	for _, name := range partCols {
+		last[strings.ToLower(name)] = true
+	}
+	out := make([]Column, 0, len(columns))
+	for _, c := range columns {
+		if !last[strings.ToLower(c.Name)] {
+			out = append(out, c)
+		}
+	}
+	for _, name := range partCols {
+		if c, ok := findColumn(columns, name); ok {
+			out = append(out, c)
+		}
+	}
+	return out
 }

@@ -82,6 +82,15 @@ const (
 // Ref names a table of a catalog. CatalogID "" is the source's own.
 type Ref struct{ CatalogID, Database, Name string }
 
+// String is the reference for people: database.name, and the catalog if it is another.
+func (r Ref) String() string {
+	s := r.Database + "." + r.Name
+	if r.CatalogID != "" {
+		s += " of catalog " + r.CatalogID
+	}
+	return s
+}
+
 // Table is what a catalog entry says, and the verdict on it.
 type Table struct {
 	Database, Name string

@@ -79,34 +79,53 @@ func (e *entry) dataColumns() int {
 	return n
 }
 
-// refusedHive: rule 47. The SerDe of a data source table says nothing.
+// refusedHive: rule 47, and what writers to Glue mean to keep plain files out. The
+// SerDe of a data source table says nothing.
 func (e *entry) refusedHive() []string {
 	var r []string
 	if p := e.provider(); p != "" {
 		if e.Format == "" {
 			r = append(r, fmt.Sprintf("data source %.100s is not known", p))
 		}
-	} else {
+	} else if e.dialect.refusesUnknown() {
 		r = append(r, e.refusedSerde()...)
 	}
+	if symlink(e.InputFormat) {
+		r = append(r, fmt.Sprintf("input format %.200s: the files are lists of paths, not rows", e.InputFormat))
+	}
+	if strings.EqualFold(e.tableType, "GOVERNED") {
+		r = append(r, "a governed table: Lake Formation's transactions decide which files count")
+	}
+	r = append(r, e.refusedParameters()...)
+	r = append(r, e.refused...)
+	if e.dialect.refusesUnknown() {
+		r = append(r, e.nestedColumns()...)
+	}
+	return r
+}
+
+func (e *entry) refusedParameters() []string {
+	var r []string
 	for _, k := range sortedKeys(e.Parameters) {
+		v := e.Parameters[k]
 		switch {
-		case strings.HasPrefix(k, "projection."):
+		case strings.HasPrefix(k, "projection.") && e.dialect.refusesUnknown():
 			r = append(r, k+": partition projection is not for manifests")
-		case k == "has_encrypted_data" && !strings.EqualFold(e.Parameters[k], "false"):
+		case k == "has_encrypted_data" && !strings.EqualFold(v, "false"):
 			r = append(r, "has_encrypted_data: files would have to be encrypted")
-		case k == "storage_handler" && e.Parameters[k] != "":
-			r = append(r, fmt.Sprintf("STORED BY %.200s", e.Parameters[k]))
+		case k == "storage_handler" && v != "":
+			r = append(r, fmt.Sprintf("STORED BY %.200s", v))
+		case k == schemaKey+".numBuckets" && v != "" && v != "0":
+			r = append(r, fmt.Sprintf("bucketing (%s=%.40s): rows must go to their bucket's file", k, v))
 		}
 	}
-	r = append(r, e.refused...)
-	return append(r, e.nestedColumns()...)
+	return r
 }
 
 func (e *entry) refusedSerde() []string {
 	var r []string
-	if _, known := serdeFormat(e.serde); !known && e.serde != "" {
-		r = append(r, fmt.Sprintf("SerDe class %.200s is not known", e.serde))
+	if unknownSerde(e.Serde) {
+		r = append(r, fmt.Sprintf("SerDe class %.200s is not known", e.Serde))
 	}
 	for _, k := range sortedKeys(e.serdeParams) {
 		if !knownSerdeProperty(k) {
@@ -126,10 +145,15 @@ func knownSerdeProperty(key string) bool {
 	return false
 }
 
-// nestedColumns names the columns that hold others. Spark's placeholder of a
-// data source table, one column "col array<string>", is none.
+// placeholderColumns says that the columns are Spark's stand-in of a data source
+// table: one, "col array<string>".
+func (e *entry) placeholderColumns() bool {
+	return e.provider() != "" && len(e.Columns) == 1 && e.Columns[0].Name == "col" && e.Columns[0].Type == "array<string>"
+}
+
+// nestedColumns names the columns that hold others.
 func (e *entry) nestedColumns() []string {
-	if e.provider() != "" && len(e.Columns) == 1 && e.Columns[0].Name == "col" {
+	if e.placeholderColumns() {
 		return nil
 	}
 	var r []string
@@ -142,4 +166,30 @@ func (e *entry) nestedColumns() []string {
 		}
 	}
 	return r
+}
+
+// settleNotes: what a user should know of a table that can be used (rule 11).
+func (e *entry) settleNotes() {
+	switch e.Kind {
+	case Iceberg:
+		e.Notes = append(e.Notes, "files of old snapshots are listed too; Iceberg's metadata says which count")
+	case Delta:
+		e.Notes = append(e.Notes, "files that the table no longer counts are listed too; its _delta_log says which do")
+	case Hudi:
+		e.Notes = append(e.Notes, "files of old commits are listed too; Hudi's timeline (.hoodie) says which count")
+	case Hive:
+		e.noteHive()
+	}
+}
+
+func (e *entry) noteHive() {
+	if e.provider() != "" {
+		return
+	}
+	if unknownSerde(e.Serde) && !e.dialect.refusesUnknown() {
+		e.Notes = append(e.Notes, fmt.Sprintf("SerDe class %.200s is not known: the files' first bytes tell their format", e.Serde))
+	}
+	if e.dialect.needsProvider() && e.Parameters[providerKey] == "" {
+		e.Notes = append(e.Notes, "a Hive SerDe table without "+providerKey+": gluecat and Spark's data source path refuse it")
+	}
 }
