@@ -189,7 +189,7 @@ func (p *program) checkSource(ctx context.Context, r *request, source string, re
 	report(finding{what: "source", detail: r.source.String()})
 	log := newLogger(p.stderr, settings.Values{LogLevel: 12}) // the findings tell
 	store, roots, err := openStore(r, log, nil)
-	report(fromError("allowed locations", strings.Join(roots, ", "), err))
+	report(fromError("allowed locations", rootsText(roots), err))
 	if err != nil {
 		return
 	}
@@ -197,13 +197,29 @@ func (p *program) checkSource(ctx context.Context, r *request, source string, re
 	if !r.source.onS3() {
 		report(checkAttributes(r.source.folder))
 	}
-	if s3, ok := store.(*objectstore.S3); ok && !(bucketCheck{r: r, store: s3, report: report}).run(ctx, roots) {
-		return
-	}
-	view := newView(r, parts{store: store, roots: roots, log: log})
+	of := parts{store: store, roots: roots, log: log}
+	view := newView(r, of)
 	defer view.Close() //nolint:errcheck // nothing was written
+	if s3, ok := store.(*objectstore.S3); ok {
+		bucket := bucketCheck{r: r, store: s3, report: report}
+		if r.source.glue {
+			(&catalogCheck{bucketCheck: bucket, src: newCatalog(r, of, viewOptions(r, of)), view: view}).run(ctx)
+			return
+		}
+		if !bucket.run(ctx, roots) {
+			return
+		}
+	}
 	good, err := checkCatalog(ctx, view, report)
 	report(fromError("catalog", fmt.Sprintf("%d tables can be read", good), err))
+}
+
+// rootsText shows where tables may lie.
+func rootsText(roots []string) string {
+	if len(roots) == 0 {
+		return "every bucket that the catalog names"
+	}
+	return strings.Join(roots, ", ")
 }
 
 // checkAttributes tells whether the folder keeps user extended attributes.

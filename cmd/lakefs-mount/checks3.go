@@ -15,7 +15,7 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
-// checkWhat are the names of the findings on a bucket.
+// Names of the findings on a bucket, some of which a Glue catalog has too.
 const (
 	checkCredentials = "credentials"
 	checkEndpoint    = "endpoint"
@@ -50,7 +50,7 @@ func (c bucketCheck) run(ctx context.Context, roots []string) bool {
 	if !listed {
 		return false
 	}
-	c.get(ctx, first)
+	c.get(ctx, first, c.r.source.root)
 	c.write(ctx)
 	return true
 }
@@ -95,14 +95,10 @@ func masked(id string) string {
 // and the region of the bucket.
 func (c bucketCheck) answers(ctx context.Context) bool {
 	v := c.r.settings.Values
-	a, err := askBucket(ctx, c.r)
-	if err != nil {
-		c.report(finding{what: checkEndpoint, problem: err.Error(), remedy: "look at --endpoint-url (AWS_ENDPOINT_URL), --ca-bundle, and the proxy and firewall on the way"})
+	endpoint := storeEndpoint(c.r)
+	a, reached := c.reaches(ctx, endpoint, strings.TrimSuffix(endpoint, "/")+"/"+c.r.source.root.Bucket, "--endpoint-url")
+	if !reached {
 		return false
-	}
-	c.report(finding{what: checkEndpoint, detail: a.url + " answers"})
-	if f := clockFinding(a.skew); a.dated {
-		c.report(f)
 	}
 	switch {
 	case a.region == "":
@@ -117,6 +113,24 @@ func (c bucketCheck) answers(ctx context.Context) bool {
 		c.report(finding{what: checkRegion, detail: a.region})
 	}
 	return true
+}
+
+// reaches tells that a service answers at all, and how far its clock is off; url is
+// what is asked for, flag what names another endpoint.
+func (c bucketCheck) reaches(ctx context.Context, endpoint, url, flag string) (answer, bool) {
+	a, err := ask(ctx, c.r, url)
+	if err != nil {
+		c.report(finding{
+			what: checkEndpoint, problem: fmt.Sprintf("%s: %v", endpoint, err),
+			remedy: "look at " + flag + " (AWS_ENDPOINT_URL), --ca-bundle, and the proxy and firewall on the way",
+		})
+		return a, false
+	}
+	c.report(finding{what: checkEndpoint, detail: endpoint + " answers"})
+	if a.dated {
+		c.report(clockFinding(a.skew))
+	}
+	return a, true
 }
 
 // list looks at one root, and finds an object to read: the zero one if there is none.
@@ -145,7 +159,8 @@ func (c bucketCheck) list(ctx context.Context, root objectstore.Location) (objec
 	return found, true
 }
 
-func (c bucketCheck) get(ctx context.Context, o objectstore.Object) {
+// get reads one byte of an object below root, if one was found.
+func (c bucketCheck) get(ctx context.Context, o objectstore.Object, root objectstore.Location) {
 	if o.ETag == "" {
 		c.report(finding{what: checkGet, detail: "not tried: no object to read"})
 		return
@@ -155,7 +170,7 @@ func (c bucketCheck) get(ctx context.Context, o objectstore.Object) {
 		err = body.Close()
 	}
 	if err != nil {
-		c.report(c.failed(checkGet, err, "s3:GetObject", c.r.source.root))
+		c.report(c.failed(checkGet, err, "s3:GetObject", root))
 		return
 	}
 	c.report(finding{what: checkGet, detail: "works"})
@@ -217,24 +232,12 @@ func conditionsFinding(known objectstore.Conditions) finding {
 func (c bucketCheck) failed(what string, err error, action string, root objectstore.Location) finding {
 	f := finding{what: what, problem: err.Error()}
 	status, code := objectstore.S3Answer(err)
-	switch code {
-	case "InvalidAccessKeyId", "XAdminUserNotFound":
-		f.remedy = "the store does not know this key id: choose other credentials by --profile or AWS_PROFILE"
-		return f
-	case "SignatureDoesNotMatch":
-		f.remedy = "the secret key is not that of the key id; or a proxy on the way changes requests"
-		return f
-	case "ExpiredToken", "ExpiredTokenException", "InvalidToken":
-		f.remedy = "the session is over: log in again (aws sso login), then send the mount SIGHUP"
-		return f
-	case "RequestTimeTooSkewed":
-		f.remedy = "set this host's clock: timedatectl set-ntp true"
-		return f
-	case "NoSuchBucket":
-		f.remedy = "make it (aws s3 mb s3://" + root.Bucket + "), or name another bucket or --endpoint-url"
+	if f.remedy = credentialsRemedy(code); f.remedy != "" {
 		return f
 	}
 	switch {
+	case code == "NoSuchBucket":
+		f.remedy = "make it (aws s3 mb s3://" + root.Bucket + "), or name another bucket or --endpoint-url"
 	case status == 301 || status == 307 || code == "AuthorizationHeaderMalformed":
 		f.remedy = "the bucket is in another region: leave --region out"
 	case errors.Is(err, objectstore.ErrPermission) && status != 0:
@@ -245,20 +248,29 @@ func (c bucketCheck) failed(what string, err error, action string, root objectst
 	return f
 }
 
+// credentialsRemedy is what helps against an answer that refuses the credentials
+// themselves, by its code; "" for other answers.
+func credentialsRemedy(code string) string {
+	switch code {
+	case "InvalidAccessKeyId", "XAdminUserNotFound", "UnrecognizedClientException", "InvalidClientTokenId":
+		return "the service does not know this key id: choose other credentials by --profile or AWS_PROFILE"
+	case "SignatureDoesNotMatch", "InvalidSignatureException":
+		return "the secret key is not that of the key id; or this host's clock is wrong, or a proxy on the way changes requests"
+	case "ExpiredToken", "ExpiredTokenException", "InvalidToken":
+		return "the session is over: log in again (aws sso login), then send the mount SIGHUP"
+	case "RequestTimeTooSkewed", "RequestExpired":
+		return "set this host's clock: timedatectl set-ntp true"
+	}
+	return ""
+}
+
 // policyStatement is what an IAM or bucket policy needs for an action below root.
 func policyStatement(action string, root objectstore.Location, region string) string {
 	type statement struct {
 		Effect, Action, Resource string
 		Condition                map[string]map[string]string `json:",omitempty"`
 	}
-	partition := "aws"
-	switch {
-	case strings.HasPrefix(region, "cn-"):
-		partition = "aws-cn"
-	case strings.HasPrefix(region, "us-gov-"):
-		partition = "aws-us-gov"
-	}
-	s := statement{Effect: "Allow", Action: action, Resource: "arn:" + partition + ":s3:::" + root.Bucket}
+	s := statement{Effect: "Allow", Action: action, Resource: "arn:" + partitionOf(region) + ":s3:::" + root.Bucket}
 	switch {
 	case action != "s3:ListBucket":
 		s.Resource += "/" + root.Key + "*"
@@ -270,4 +282,15 @@ func policyStatement(action string, root objectstore.Location, region string) st
 		panic(err) // texts always encode
 	}
 	return string(raw)
+}
+
+// partitionOf is what ARNs of a region begin with.
+func partitionOf(region string) string {
+	switch {
+	case strings.HasPrefix(region, "cn-"):
+		return "aws-cn"
+	case strings.HasPrefix(region, "us-gov-"):
+		return "aws-us-gov"
+	}
+	return "aws"
 }

@@ -106,11 +106,11 @@ func TestCheckOfABucket(t *testing.T) {
 		},
 		{
 			name: "behind", rule: faulty.Rule{Fault: dated(2 * time.Hour)},
-			want: []want{{checkClock, "warning", "behind the store's"}, {checkList, "ok", "works"}},
+			want: []want{{checkClock, "warning", "behind the service's"}, {checkList, "ok", "works"}},
 		},
 		{
 			name: "ahead", rule: faulty.Rule{Fault: dated(-2 * time.Hour)},
-			want: []want{{checkClock, "warning", "ahead of the store's"}},
+			want: []want{{checkClock, "warning", "ahead of the service's"}},
 		},
 		{
 			name: "no conditions", rule: faulty.Rule{Op: "PutObject", Fault: faulty.StripConditions{}},

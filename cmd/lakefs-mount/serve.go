@@ -144,7 +144,7 @@ func (s *served) becomeReady(ctx context.Context, sink *logSink) error {
 		}
 		for _, err := range s.view.ReadDir(ctx, "") {
 			if err != nil {
-				return fmt.Errorf("source %q: %w; or mount with --no-wait", s.r.source.String(), err)
+				return fmt.Errorf("source %q: %w; or mount with --no-wait", s.r.source.String(), withRemedy(s.r, err))
 			}
 			break
 		}
@@ -279,12 +279,37 @@ func (s *served) report(ctx context.Context, left []staging.Record) {
 	}
 }
 
-// logProblems logs what of the catalog cannot be used, and the remedy.
+// withRemedy adds to the error of a catalog's first answer what would help.
+func withRemedy(r *request, err error) error {
+	if !r.source.glue {
+		return err
+	}
+	if remedy := (glueCall{action: "GetDatabases"}).remedy(r, err); remedy != "" {
+		return fmt.Errorf("%w; %s", err, remedy)
+	}
+	return err
+}
+
+// logProblems logs what of the catalog cannot be used, and the remedy. Of a Glue
+// catalog its databases are listed and no more: it may have millions of tables, and
+// a broken one is logged when it is used.
 func (s *served) logProblems(ctx context.Context) {
+	if s.r.source.glue {
+		for _, err := range s.view.ReadDir(ctx, "") {
+			s.logUnreadable(ctx, err)
+			break
+		}
+		return
+	}
 	_, err := checkCatalog(ctx, s.view, func(f finding) {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "part of the catalog cannot be read", slog.String("table", f.table), slog.String("reason", f.problem), slog.String("remedy", f.remedy))
 	})
+	s.logUnreadable(ctx, err)
+}
+
+// logUnreadable logs why the catalog itself cannot be listed; nil: it can.
+func (s *served) logUnreadable(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
-		s.log.LogAttrs(ctx, slog.LevelError, "the catalog cannot be read", slog.String("source", s.r.source.String()), slog.Any("error", err))
+		s.log.LogAttrs(ctx, slog.LevelError, "the catalog cannot be read", slog.String("source", s.r.source.String()), slog.Any("error", withRemedy(s.r, err)))
 	}
 }

@@ -144,7 +144,7 @@ func (p *program) printStatus(all []mountStatus) error {
 			fmt.Sprintf("%.0f files, %s", s.sum("staged_writes", ""), sizeText(int64(s.sum("staged_bytes", "")))),
 			fmt.Sprintf("%.0f", s.sum("open_handles", "")),
 			percent(s.sum("cache_hits_total", ""), s.sum("cache_misses_total", "")),
-			fmt.Sprintf("%.0f", s.sum("store_requests_total", "")),
+			fmt.Sprintf("%.0f", s.sum("store_requests_total", "")+s.sum("catalog_requests_total", "")),
 			fmt.Sprintf("%.0f", s.sum("fuse_operations_total", `outcome="error"`)))
 	}
 	if err := w.Flush(); err != nil {
@@ -177,6 +177,9 @@ func (s mountStatus) store() storeStatus {
 // storeLine says where a lake in S3 lies, and whether its writes are safe there.
 func storeLine(mountpoint string, s storeStatus) string {
 	line := fmt.Sprintf("%s: S3 at %s", quoted(mountpoint), quoted(s.Endpoint))
+	if c := s.Catalog; c != nil {
+		line = fmt.Sprintf("%s: Glue in %s at %s, S3 at %s", quoted(mountpoint), quoted(c.Region), quoted(c.Endpoint), quoted(s.Endpoint))
+	}
 	if c := s.Conditions; c != nil && (c.IfMatch == conditionIgnored || c.IfNoneMatch == conditionIgnored) {
 		line += ", which ignores conditions on writes: two writers of one file at one moment can undo one another"
 	}

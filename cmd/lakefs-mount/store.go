@@ -9,6 +9,7 @@ import (
 	"time"
 
 	lakemetrics "github.com/lakefs-mount/lakefs-mount/internal/metrics"
+	"github.com/lakefs-mount/lakefs-mount/internal/settings"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
@@ -105,6 +106,16 @@ type storeStatus struct {
 	Kind       string            `json:"kind"` // folder, s3
 	Endpoint   string            `json:"endpoint,omitempty"`
 	Conditions *conditionsStatus `json:"conditional_writes,omitempty"`
+	Catalog    *catalogStatus    `json:"catalog,omitempty"`
+}
+
+// catalogStatus is what status.json shows of a Glue catalog.
+type catalogStatus struct {
+	Kind     string `json:"kind"` // glue
+	Endpoint string `json:"endpoint"`
+	Region   string `json:"region"`
+	Account  string `json:"account,omitempty"` // "": the credentials' own
+	Writes   string `json:"writes"`            // none, partitions: what this mount writes into it
 }
 
 // conditionsStatus is what a store in S3 was found to do with conditions on
@@ -141,7 +152,22 @@ func statusOfStore(r *request, store objectstore.Store) func() any {
 		return storeStatus{
 			Kind: "s3", Endpoint: storeEndpoint(r),
 			Conditions: &conditionsStatus{IfNoneMatch: word(known.IfNoneMatch), IfMatch: word(known.IfMatch)},
+			Catalog:    statusOfCatalog(r),
 		}
+	}
+}
+
+// statusOfCatalog is nil of manifests.
+func statusOfCatalog(r *request) *catalogStatus {
+	if !r.source.glue {
+		return nil
+	}
+	writes := settings.CatalogWritesNone
+	if registers(r) {
+		writes = settings.CatalogWritesPartitions
+	}
+	return &catalogStatus{
+		Kind: "glue", Endpoint: catalogEndpoint(r), Region: r.aws.main.Region, Account: r.source.account, Writes: writes,
 	}
 }
 

@@ -48,9 +48,21 @@ type lake struct {
 	closers []func() error // in order of opening
 }
 
-// newView makes the tree of r's source over its store. Requests to a catalog
-// service are counted in set, if there is one.
+// parts are what a view is made of.
+type parts struct {
+	store   objectstore.Store
+	roots   []string
+	log     *slog.Logger
+	metrics *lakemetrics.Set // counts the requests to a catalog service; nil: nobody
+}
+
+// newView makes the tree of r's source over its store.
 func newView(r *request, p parts) *catalogview.View {
+	o := viewOptions(r, p)
+	return catalogview.NewView(newCatalog(r, p, o), p.store, o)
+}
+
+func viewOptions(r *request, p parts) catalogview.Options {
 	v := r.settings
 	o := catalogview.Options{
 		Log: p.log, TTL: orOff(v.MetadataTTL), NegativeTTL: orOff(v.NegativeTTL), Roots: p.roots,
@@ -60,22 +72,19 @@ func newView(r *request, p parts) *catalogview.View {
 	if r.source.onS3() {
 		o.MaxKey = maxKey
 	}
-	var src catalogview.Source
 	if r.source.glue {
 		o.AnyBucket, o.Discover, o.Register = len(p.roots) == 0, v.Discover, registers(r)
-		src = catalogview.NewGlue(glueOptions(r, p.log, p.metrics))
-	} else {
-		src = catalogview.NewManifests(p.store, r.source.location(), o)
 	}
-	return catalogview.NewView(src, p.store, o)
+	return o
 }
 
-// parts are what a view is made of.
-type parts struct {
-	store   objectstore.Store
-	roots   []string
-	log     *slog.Logger
-	metrics *lakemetrics.Set // nil: nobody counts
+// newCatalog is what r's source says, as far as --database and --table let it. It
+// asks nothing.
+func newCatalog(r *request, p parts, o catalogview.Options) catalogview.Source {
+	if r.source.glue {
+		return catalogview.NewGlue(glueOptions(r, p.log, p.metrics))
+	}
+	return catalogview.NewManifests(p.store, r.source.location(), o)
 }
 
 // orOff turns the setting 0, "not at all", into what Options have for it.

@@ -19,20 +19,20 @@ const (
 	skewWarning = time.Minute
 )
 
-// bucketAnswer is what a store tells of a bucket to anybody.
-type bucketAnswer struct {
-	url    string
-	region string        // "": the store does not tell
-	dated  bool          // the store told its time
+// answer is what a service tells anybody.
+type answer struct {
+	region string        // of a bucket; "": the store does not tell
+	dated  bool          // the service told its time
 	skew   time.Duration // its clock's lead over ours
 }
 
-// askBucket sends a HEAD of the bucket without credentials. Any answer is one.
-func askBucket(ctx context.Context, r *request) (bucketAnswer, error) {
+// ask sends a HEAD of a bucket, or of an endpoint, without credentials. Any answer
+// is one.
+func ask(ctx context.Context, r *request, at string) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, min(askTimeout, r.settings.IOTimeout))
 	defer cancel()
-	a := bucketAnswer{url: storeEndpoint(r)}
-	req, err := http.NewRequestWithContext(ctx, http.MethodHead, strings.TrimSuffix(a.url, "/")+"/"+r.source.root.Bucket, nil)
+	var a answer
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, at, nil)
 	if err != nil {
 		return a, err
 	}
@@ -44,11 +44,11 @@ func askBucket(ctx context.Context, r *request) (bucketAnswer, error) {
 	began := time.Now()
 	resp, err := transport.RoundTrip(req) // a redirect is an answer
 	if err != nil {
-		return a, fmt.Errorf("%s: %w", a.url, withoutURL(ctx, err))
+		return a, withoutURL(ctx, err)
 	}
 	middle := began.Add(time.Since(began) / 2)
 	if err := resp.Body.Close(); err != nil {
-		return a, fmt.Errorf("%s: %w", a.url, err)
+		return a, err
 	}
 	a.region = resp.Header.Get("X-Amz-Bucket-Region")
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
@@ -82,7 +82,7 @@ func awsEndpoint(service, region string) string {
 // clockFinding tells how far the clocks differ. A Date header has whole seconds.
 func clockFinding(skew time.Duration) finding {
 	if skew.Abs() <= skewWarning {
-		return finding{what: checkClock, detail: "agrees with the store's"}
+		return finding{what: checkClock, detail: "agrees with the service's"}
 	}
 	which := "behind"
 	if skew < 0 {
@@ -90,7 +90,7 @@ func clockFinding(skew time.Duration) finding {
 	}
 	return finding{
 		what: checkClock, warning: true,
-		problem: fmt.Sprintf("this host's clock is %v %s the store's; S3 refuses requests at 15 minutes", skew.Abs().Round(time.Second), which),
+		problem: fmt.Sprintf("this host's clock is %v %s the service's; AWS refuses requests at 15 minutes", skew.Abs().Round(time.Second), which),
 		remedy:  "set it: timedatectl set-ntp true",
 	}
 }
