@@ -138,11 +138,13 @@ func (b bucket) info(name string) (StoredFile, error) {
 	return StoredFile{Size: aws.ToInt64(out.ContentLength), ModTime: aws.ToTime(out.LastModified), ETag: tag}, nil
 }
 
-func (b bucket) put(name, content string) error {
+func (b bucket) put(name, content string) error { return b.putKey(prefix+name, content) }
+
+func (b bucket) putKey(key, content string) error {
 	ctx, cancel := b.call()
 	defer cancel()
 	_, err := b.server.Client().PutObject(ctx, &s3.PutObjectInput{
-		Bucket: &b.name, Key: aws.String(prefix + name), Body: bytes.NewReader([]byte(content)),
+		Bucket: &b.name, Key: &key, Body: bytes.NewReader([]byte(content)),
 	})
 	return err
 }

@@ -13,6 +13,17 @@
 // [Lake.Stored], [Lake.PutStored] and the like; one that is about the folder
 // itself begins with [FolderOnly].
 //
+// With Options.Glue the catalog is a Glue server and [Lake.Catalog] the test's way
+// to it; the data lie in buckets, whatever MOUNTTEST_STORE says:
+//
+//	lake := mounttest.Mount(t, mounttest.Options{Glue: &mounttest.Glue{Buckets: 2, Tables: []mounttest.GlueTable{{
+//		Table: mounttest.Table{Database: "sales", Name: "orders", Keys: []string{"dt:date"}},
+//		Partitions: []mounttest.GluePartition{
+//			{Values: []string{"2026-01-01"}, Files: map[string]string{"a.parquet": mounttest.Parquet(t, 10)}},
+//			{Values: []string{"2026-01-02"}, Format: "orc", Location: "s3://{1}/old/", Files: …},
+//		},
+//	}}}})
+//
 // Guarantees: a lake has a deadline, at which its daemon is killed and the
 // connection aborted, so that no system call on it stays stuck and the test
 // fails with the daemon's log; when the test ends nothing of it is left: a lake
@@ -68,6 +79,9 @@ type Options struct {
 	// Faulty puts the lake into a bucket, and Lake.Proxy between the daemon and the
 	// server.
 	Faulty bool
+	// Glue makes the catalog a Glue server, and SOURCE `glue:`; the data lie in
+	// buckets of Server. Tables is for manifests: there are none then.
+	Glue *Glue
 
 	of *Lake // whose store it is; nil: its own
 
@@ -76,10 +90,11 @@ type Options struct {
 
 // Lake is a warehouse, and where it is mounted.
 type Lake struct {
-	Source string        // the warehouse: a folder, or s3://BUCKET/PREFIX/
-	Root   string        // the mount point
-	State  string        // the state directory, kept over remounts
-	Proxy  *faulty.Proxy // of Options.Faulty; the test itself uses the server directly
+	Source  string        // the warehouse: a folder, or s3://BUCKET/PREFIX/; or "glue:"
+	Root    string        // the mount point
+	State   string        // the state directory, kept over remounts
+	Proxy   *faulty.Proxy // of Options.Faulty; the test itself uses the server directly
+	Catalog *Catalog      // of Options.Glue; nil: the catalog is manifests
 
 	t        testing.TB
 	o        Options
@@ -107,8 +122,7 @@ func New(tb testing.TB, o Options) *Lake {
 	must(tb, os.Mkdir(l.Root, 0o755))
 	must(tb, os.Mkdir(l.State, 0o700))
 	l.open(dir)
-	l.AddTables(o.Tables...)
-	must(tb, l.store.seed(o.Files))
+	l.addDeclared()
 	if o.User != 0 {
 		l.give(dir)
 	}
@@ -126,6 +140,22 @@ func Mount(tb testing.TB, o Options) *Lake {
 	l := New(tb, o)
 	l.Start()
 	return l
+}
+
+// addDeclared makes what the options declare.
+func (l *Lake) addDeclared() {
+	l.t.Helper()
+	if l.o.Glue != nil {
+		if len(l.o.Tables) > 0 {
+			l.t.Fatal("Options.Tables are manifests: a Glue lake has Options.Glue.Tables")
+		}
+		l.AddGlueTables(l.o.Glue.Tables...)
+		if server := l.Catalog.Server; server != nil {
+			server.Reset() // what is counted is the daemon's
+		}
+	}
+	l.AddTables(l.o.Tables...)
+	must(l.t, l.store.seed(l.o.Files))
 }
 
 // give makes the lake's user the owner of all below dir, and dir's parents

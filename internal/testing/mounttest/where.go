@@ -55,7 +55,10 @@ func (l *Lake) open(dir string) {
 	o := l.o
 	switch {
 	case o.of != nil:
-		l.store, l.Source = o.of.store, o.of.Source
+		l.store, l.Source, l.Catalog = o.of.store, o.of.Source, o.of.Catalog
+	case o.Glue != nil:
+		l.openBucket()
+		l.openCatalog()
 	case o.S3 || o.Faulty || o.Server != nil || o.Bucket != "" || inBuckets(l.t):
 		l.openBucket()
 	default:
@@ -69,7 +72,7 @@ func (l *Lake) open(dir string) {
 
 func (l *Lake) openBucket() {
 	l.t.Helper()
-	if os.Getenv(againVariable) != "" && (l.o.S3 || l.o.Faulty || l.o.Server != nil) {
+	if os.Getenv(againVariable) != "" && (l.o.S3 || l.o.Faulty || l.o.Server != nil || l.o.Glue != nil) {
 		l.t.Skip("ran on S3 in the run before this one")
 	}
 	b := bucket{server: l.o.Server, name: l.o.Bucket}
@@ -100,19 +103,29 @@ func (l *Lake) endpoint(b bucket) string {
 
 // storeFlags are those of `mount` that name the store.
 func (l *Lake) storeFlags() []string {
-	if b, ok := l.store.(bucket); ok {
-		return []string{"--endpoint-url=" + l.endpoint(b), "--path-style"}
+	b, ok := l.store.(bucket)
+	if !ok {
+		return nil
 	}
-	return nil
+	flags := []string{"--endpoint-url=" + l.endpoint(b), "--path-style"}
+	if l.Catalog != nil {
+		flags = append(flags, "--glue-endpoint-url="+l.Catalog.Endpoint)
+	}
+	return flags
 }
 
 // storeEnv has the store's credentials, and for commands that are not given the
 // flags the same by variables.
 func (l *Lake) storeEnv() []string {
-	if b, ok := l.store.(bucket); ok {
-		return append(b.server.Env(), "LAKEFS_MOUNT_ENDPOINT_URL="+l.endpoint(b), "LAKEFS_MOUNT_PATH_STYLE=true")
+	b, ok := l.store.(bucket)
+	if !ok {
+		return nil
 	}
-	return nil
+	env := append(b.server.Env(), "LAKEFS_MOUNT_ENDPOINT_URL="+l.endpoint(b), "LAKEFS_MOUNT_PATH_STYLE=true")
+	if l.Catalog != nil {
+		env = append(env, "LAKEFS_MOUNT_GLUE_ENDPOINT_URL="+l.Catalog.Endpoint)
+	}
+	return env
 }
 
 // Second mounts the lake's store once more, with a state directory of its own,
@@ -162,10 +175,13 @@ func (l *Lake) folder() folder {
 // Location is what the mount calls the place of a name's data: a path, or an
 // s3:// URI. URI is the same as a URI.
 func (l *Lake) Location(name string) string {
-	if f, ok := l.store.(folder); ok {
-		return f.path(dataName(name))
+	switch s := l.store.(type) {
+	case folder:
+		return s.path(dataName(name))
+	case bucket:
+		return "s3://" + s.name + "/" + prefix + dataName(name)
 	}
-	return l.Source + dataName(name)
+	return ""
 }
 
 // URI is the Location as a URI.
