@@ -12,22 +12,26 @@ type expression interface {
 
 type both struct{ left, right expression } // AND
 
+// Both sides are evaluated: a value that is not of its key's type fails the
+// expression wherever it stands.
 func (e both) eval(values []string) (bool, error) {
 	l, err := e.left.eval(values)
-	if err != nil || !l {
+	if err != nil {
 		return false, err
 	}
-	return e.right.eval(values)
+	r, err := e.right.eval(values)
+	return l && r, err
 }
 
 type either struct{ left, right expression } // OR
 
 func (e either) eval(values []string) (bool, error) {
 	l, err := e.left.eval(values)
-	if err != nil || l {
-		return l, err
+	if err != nil {
+		return false, err
 	}
-	return e.right.eval(values)
+	r, err := e.right.eval(values)
+	return l || r, err
 }
 
 // comparison is KEY OP LITERAL, or KEY [NOT] IN (LITERAL, …).

@@ -9,8 +9,9 @@
 // Guarantees: a server listens on the loopback alone, on a port that is its own
 // while the test process lives; it ends with the process, however that ends, and
 // its directory goes with it. versitygw is built once, by tools/versitygw.sh.
-// MiniStack comes with tools/venv.sh; where it is not installed tests are skipped
-// with the reason, unless MOUNTTEST_REQUIRED is set: then they fail.
+// MiniStack and moto come with tools/venv.sh; where they are not installed tests
+// are skipped with the reason, unless MOUNTTEST_REQUIRED is set: then they fail.
+// Both serve AWS Glue too.
 //
 // The methods of a Server that take a testing.TB fail that test, so they are for
 // its own goroutine; other than that several may use a server at once. They speak
@@ -57,6 +58,7 @@ func (s *shared) get(start func() (*Server, error)) (*Server, error) {
 var (
 	versity shared       //nolint:gochecknoglobals // one server serves every test of the process
 	mini    shared       //nolint:gochecknoglobals // likewise
+	moto    shared       //nolint:gochecknoglobals // likewise
 	buckets atomic.Int64 //nolint:gochecknoglobals // names of buckets are unique in the process
 )
 
@@ -89,6 +91,30 @@ func Mini(tb testing.TB) *Server {
 	program := venv(tb, "ministack")
 	s, err := mini.get(func() (*Server, error) { return startMini(program) })
 	must(tb, err)
+	return s
+}
+
+// Moto is the moto of this test process, started on first use. It keeps objects in
+// memory, and takes any credentials. Its S3 ignores many conditions and verifies
+// no checksum: it is there for what other programs store with an entry in Glue.
+func Moto(tb testing.TB) *Server {
+	tb.Helper()
+	program := venv(tb, "moto_server")
+	s, err := moto.get(func() (*Server, error) { return startMoto(program) })
+	must(tb, err)
+	return s
+}
+
+// FreshMoto is a moto for one test, which may stop it. It ends with the test.
+func FreshMoto(tb testing.TB) *Server {
+	tb.Helper()
+	s, err := startMoto(venv(tb, "moto_server"))
+	must(tb, err)
+	tb.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			tb.Errorf("end moto: %v", err)
+		}
+	})
 	return s
 }
 
@@ -125,6 +151,16 @@ func startMini(program string) (*Server, error) {
 		return nil, fmt.Errorf("start MiniStack: %w", err)
 	}
 	return newServer(p, "s3test", "s3test-secret", region), nil
+}
+
+func startMoto(program string) (*Server, error) {
+	p, err := newProcess(nil, func(addr, _ string) []string {
+		return []string{program, "-H", "127.0.0.1", "-p", addr[len("127.0.0.1:"):]}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start moto: %w", err)
+	}
+	return newServer(p, "s3test", "s3test-secret", "us-east-1"), nil
 }
 
 func newServer(p *process, access, secret, region string) *Server {

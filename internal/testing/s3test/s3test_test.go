@@ -224,6 +224,16 @@ func TestCLI(t *testing.T) {
 	}
 }
 
+func TestMotoServesS3(t *testing.T) {
+	for _, s := range []*s3test.Server{s3test.Moto(t), s3test.FreshMoto(t)} {
+		bucket := s.Bucket(t)
+		s.Put(t, bucket, "dt=1/a.csv", []byte("one"))
+		if got := string(s.Get(t, bucket, "dt=1/a.csv")); got != "one" {
+			t.Errorf("got %q, want what was stored", got)
+		}
+	}
+}
+
 func TestEndsWithItsTest(t *testing.T) {
 	var addr string
 	t.Run("own", func(t *testing.T) { addr = strings.TrimPrefix(s3test.Fresh(t).Endpoint, "http://") })
