@@ -1,0 +1,120 @@
+package catalogview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/glue"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/pause"
+)
+
+// glueCall is one call of the catalog, which may take several requests.
+type glueCall struct {
+	op    string // "GetTable"
+	about string // what it is asked of
+}
+
+func (c glueCall) fail(err error) error { return fmt.Errorf("%s %q: %w", c.op, c.about, err) }
+
+// askGlue makes the request that send makes until it is answered with what read
+// takes, or fails for good. read gets a body that is a JSON object; its oddAnswer
+// counts as a failure of the request. The error has operation, object and
+// sentinel; that of a ctx that is done is ctx's.
+//
+// It retries itself: the SDK's retries end with an error that tells of the time
+// that ran out alone, know nothing of a body that only askGlue reads, and keep
+// signing with a secret that was replaced.
+func askGlue[T any](
+	ctx context.Context, g *Glue, c glueCall,
+	send func(context.Context, *glue.Client) error, read func(body []byte) (T, error),
+) (T, error) {
+	r := glueRetrier{g: g, deadline: time.Now().Add(g.o.Timeout)}
+	for {
+		out, err := glueAttempt(ctx, &r, c, send, read)
+		if err == nil {
+			return out, nil
+		}
+		if ctx.Err() != nil {
+			return out, c.fail(ctx.Err())
+		}
+		wait, again := r.next(err)
+		if !again {
+			return out, c.fail(err)
+		}
+		g.log.DebugContext(ctx, "catalog asked again", slog.String("operation", c.op), slog.String("object", c.about),
+			slog.Any("err", err), slog.Duration("wait", wait))
+		if err := pause.For(ctx, wait); err != nil {
+			return out, c.fail(err)
+		}
+	}
+}
+
+// glueAttempt is one request of a call's.
+func glueAttempt[T any](
+	ctx context.Context, r *glueRetrier, c glueCall,
+	send func(context.Context, *glue.Client) error, read func(body []byte) (T, error),
+) (T, error) {
+	var out T
+	r.attempts++
+	// Half the time at most, so that there is some for another.
+	actx, x, cancel := withExchange(ctx, min(time.Until(r.deadline), r.g.o.Timeout/2))
+	defer cancel()
+	err := send(actx, r.g.client())
+	if err == nil {
+		err = checkGlueJSON(x.body)
+	}
+	if err == nil {
+		out, err = read(x.body)
+	}
+	if err != nil {
+		err = glueFailure(actx, x, err)
+	}
+	if !x.start.IsZero() && r.g.o.Observe != nil {
+		r.g.o.Observe(GlueRequest{Operation: c.op, Elapsed: x.elapsed, Err: err, Retry: r.attempts > 1})
+	}
+	return out, err
+}
+
+// glueRetrier decides what becomes of one call's failures.
+type glueRetrier struct {
+	g         *Glue
+	deadline  time.Time
+	attempts  int
+	pauses    int
+	refreshed bool
+}
+
+// next tells whether a failed attempt is followed by another, and after what time.
+func (r *glueRetrier) next(err error) (time.Duration, bool) {
+	var e *glueError
+	if !errors.As(err, &e) {
+		return 0, false
+	}
+	if staleGlueCredentials(e) {
+		r.g.RefreshCredentials()
+		if !r.refreshed {
+			r.refreshed = true
+			return 0, time.Now().Before(r.deadline)
+		}
+		if !expiredGlueCredentials(e) || r.attempts >= glueExpiredAttempts {
+			return 0, false
+		}
+	} else if !e.passing || e.attempts > 0 && r.attempts >= e.attempts {
+		return 0, false
+	}
+	wait := glueBackoff(r.pauses)
+	r.pauses++
+	return wait, time.Now().Add(wait).Before(r.deadline)
+}
+
+// glueBackoff is the pause after n others: twice the last, half of it by chance.
+func glueBackoff(n int) time.Duration {
+	const first, most = 100 * time.Millisecond, 10 * time.Second
+	d := min(first<<min(n, 16), most)
+	return d/2 + rand.N(d/2+1)
+}
