@@ -3,7 +3,6 @@ package catalogview
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"strings"
