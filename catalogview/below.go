@@ -16,10 +16,15 @@ type below struct {
 	*entry
 	path  string
 	comps []string // below the table
+	// at is where the first components lead, tail are the rest: at is the table's
+	// place, or that of the partition that the path lies in.
+	at   place
+	tail []string
+	part *partition // registered or projected; its directory is at; nil: none
 }
 
-// below finds the table of a path of two components or more. Errors: none, the
-// table has no directory, it cannot be read.
+// below finds the table of a path of two components or more, and the partition.
+// Errors: none, the table has no directory, it or the partition cannot be read.
 func (v *View) below(ctx context.Context, comps []string) (below, error) {
 	p := strings.Join(comps, "/")
 	if _, err := v.getDatabase(ctx, comps[0]); err != nil {
@@ -33,22 +38,33 @@ func (v *View) below(ctx context.Context, comps []string) (below, error) {
 		return below{}, err
 	case err != nil:
 		e = unloaded(comps[0], comps[1], err)
-	case e.table.Kind == table.View:
+	case !e.table.HasDirectory():
 		return below{}, notExist(p)
 	}
-	return below{entry: e, path: p, comps: comps[2:]}, e.verdict()
+	b := below{entry: e, path: p, comps: comps[2:], at: e.place, tail: comps[2:]}
+	if err := e.verdict(); err != nil {
+		return b, err
+	}
+	return v.enter(ctx, b)
 }
 
 // location of the path as a directory (Key "" or ending in "/").
-func (b below) directory() objectstore.Location {
-	return b.place.down(b.comps)
-}
+func (b below) directory() objectstore.Location { return b.at.down(b.tail) }
 
 // object is the location of the path as an object.
 func (b below) object() objectstore.Location {
 	loc := b.directory()
 	loc.Key = strings.TrimSuffix(loc.Key, "/")
 	return loc
+}
+
+// child is the path of a name in the directory b, where that is no partition.
+func (b below) child(name string) below {
+	b.path = join(b.path, name)
+	b.comps = append(b.comps[:len(b.comps):len(b.comps)], name)
+	b.tail = append(b.tail[:len(b.tail):len(b.tail)], name)
+	b.part = nil
+	return b
 }
 
 func (b below) base() string { return b.comps[len(b.comps)-1] }
@@ -61,7 +77,7 @@ func (b below) partitionLevels(n int) (int, error) {
 		switch {
 		case errors.Is(err, table.ErrNotPartition):
 			return i, nil
-		case err != nil:
+		case err != nil && b.table.Partitions == table.PartitionsOnDisk:
 			return i, &VerdictError{
 				Table: b.id() + "/" + strings.Join(b.comps[:i+1], "/"), Class: table.ClassBroken, Reason: err.Error(), Err: err,
 			}
@@ -77,7 +93,7 @@ func (b below) hidden() bool {
 		if partitions && !b.table.HiddenAt(c, i) {
 			if i < len(b.comps)-1 {
 				_, err := b.table.ParsePartition(c, i)
-				partitions = err == nil
+				partitions = !errors.Is(err, table.ErrNotPartition)
 			}
 			continue
 		}
@@ -90,7 +106,7 @@ func (b below) hidden() bool {
 
 // unlisted says that a name in the directory b is never listed, though found.
 func (v *View) unlisted(b below, name string) bool {
-	return table.StagingTree(name) && !b.isPartition(name) || name == sqeDirectory && v.at.inSQE(b.place, append(b.comps[:len(b.comps):len(b.comps)], name))
+	return table.StagingTree(name) && !b.isPartition(name) || name == sqeDirectory && v.at.inSQE(b.at, append(b.tail[:len(b.tail):len(b.tail)], name))
 }
 
 // isPartition says that a name in the directory b is a partition.
@@ -123,6 +139,14 @@ func (v *View) lookupBelow(ctx context.Context, b below) (Node, error) {
 			return Node{}, notExist(b.path)
 		}
 	}
+	if b.table.Partitions != table.PartitionsOnDisk {
+		return v.lookupPartitioned(ctx, b)
+	}
+	return v.lookupStored(ctx, b)
+}
+
+// lookupStored finds what the store has at a path.
+func (v *View) lookupStored(ctx context.Context, b below) (Node, error) {
 	if v.trees {
 		return v.lookupTree(ctx, b)
 	}
@@ -154,7 +178,7 @@ type findFlat = func(ctx context.Context, dir objectstore.Location, name string)
 
 // lookupFlat looks up in a store whose directories are prefixes.
 func (v *View) lookupFlat(ctx context.Context, b below, find findFlat) (Node, error) {
-	dir := b.place.down(b.comps[:len(b.comps)-1])
+	dir := b.at.down(b.tail[:len(b.tail)-1])
 	a, err := find(ctx, dir, b.base())
 	switch {
 	case err != nil:

@@ -113,6 +113,9 @@ type Node struct {
 	// verdict applies to what is below the table. Shared; not to be changed.
 	Table *table.Table
 	Level int // number of components below the table; the table's own is 0
+	// Registered: the catalog has it as a partition, or has partitions below it
+	// (KindDirectory). It is there whatever the store holds.
+	Registered bool
 }
 
 // Location returns where the node's object or directory lies in the store.
@@ -137,6 +140,9 @@ type Options struct {
 	// MaxListed bounds the names below tables that are kept of a flat store
 	// (200,000). A directory with more is streamed and not kept.
 	MaxListed int
+	// MaxPartitions bounds the registered partitions that are kept (300,000). A
+	// listing with more is not kept once it was served.
+	MaxPartitions int
 
 	// Roots are what a location may lie in (rule 43): the catalog's own first,
 	// then the allowed ones, with {user} expanded. Folders are absolute paths, as
@@ -146,9 +152,10 @@ type Options struct {
 	EvalSymlinks func(path string) (string, error)
 
 	Limits table.Limits // of manifests (rule 42)
-	// AnyBucket: without Roots any S3 location that the catalog names may be used
-	// (rule 43: Glue with no list).
-	AnyBucket bool
+	// Rootless: the catalog lies in no folder or bucket (Glue). Roots are the allowed
+	// locations alone, none of them the catalog's own; without any, every S3 location
+	// that the catalog names may be used (rule 43).
+	Rootless bool
 	// Discover lists directories that the catalog does not know as partitions too.
 	Discover bool
 	// Register: View.Register registers new partitions (--catalog-writes); else it
@@ -178,6 +185,9 @@ func (o Options) orDefault() Options {
 	}
 	if o.MaxListed == 0 {
 		o.MaxListed = 200_000
+	}
+	if o.MaxPartitions == 0 {
+		o.MaxPartitions = 300_000
 	}
 	if o.EvalSymlinks == nil {
 		o.EvalSymlinks = filepath.EvalSymlinks

@@ -24,9 +24,12 @@ type cells[T any] struct {
 	flight singleflight.Group
 	loads  sync.WaitGroup
 	closed chan struct{}
+	cost   func(T) int // of a value kept; all together at most most
+	most   int
 	mu     struct {
 		sync.Mutex
 		m          map[string]cell[T]
+		total      int    // cost of all
 		generation uint64 // of drops: a load that began before one is not kept
 		closed     bool
 	}
@@ -40,7 +43,11 @@ type cell[T any] struct {
 }
 
 func newCells[T any](o Options) *cells[T] {
-	c := &cells[T]{o: o, closed: make(chan struct{})}
+	return newWeighed(o, func(T) int { return 1 }, o.MaxCached)
+}
+
+func newWeighed[T any](o Options, cost func(T) int, most int) *cells[T] {
+	c := &cells[T]{o: o, closed: make(chan struct{}), cost: cost, most: most}
 	c.mu.m = make(map[string]cell[T])
 	return c
 }
@@ -160,25 +167,39 @@ func (c *cells[T]) keep(key string, k cell[T], generation uint64) {
 		}
 		return
 	}
-	if _, there := c.mu.m[key]; !there && len(c.mu.m) >= c.o.MaxCached {
-		c.makeRoom()
+	c.forget(key)
+	cost := c.cost(k.value)
+	if cost > c.most {
+		return // it serves those who wait for it
+	}
+	if c.mu.total+cost > c.most {
+		c.makeRoom(cost)
 	}
 	c.mu.m[key] = k
+	c.mu.total += cost
 }
 
-// makeRoom drops what is no longer fresh, else anything.
-func (c *cells[T]) makeRoom() {
+// forget drops a key. The lock is held.
+func (c *cells[T]) forget(key string) {
+	if k, there := c.mu.m[key]; there {
+		c.mu.total -= c.cost(k.value)
+		delete(c.mu.m, key)
+	}
+}
+
+// makeRoom drops what is no longer fresh, else anything. The lock is held.
+func (c *cells[T]) makeRoom(cost int) {
 	now := c.o.Now()
 	for key, k := range c.mu.m {
 		if now.Sub(k.at) >= c.ttl(k) {
-			delete(c.mu.m, key)
+			c.forget(key)
 		}
 	}
 	for key := range c.mu.m {
-		if len(c.mu.m) < c.o.MaxCached {
+		if c.mu.total+cost <= c.most {
 			return
 		}
-		delete(c.mu.m, key)
+		c.forget(key)
 	}
 }
 
@@ -189,7 +210,19 @@ func (c *cells[T]) drop(match func(key string) bool) {
 	c.mu.generation++
 	for key := range c.mu.m {
 		if match(key) {
-			delete(c.mu.m, key)
+			c.forget(key)
+		}
+	}
+}
+
+// each shows the values that are kept of the keys that match. The cells are
+// locked meanwhile.
+func (c *cells[T]) each(match func(key string) bool, show func(T)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, k := range c.mu.m {
+		if k.err == nil && match(key) {
+			show(k.value)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (v *View) getDatabases(ctx context.Context) (databaseList, error) {
 			if err != nil {
 				return databaseList{}, err
 			}
-			if v.reserved("", d.Name) {
+			if v.noName("", d.Name) {
 				continue
 			}
 			l.all = append(l.all, d)
@@ -33,7 +33,7 @@ func (v *View) getDatabases(ctx context.Context) (databaseList, error) {
 }
 
 func (v *View) getDatabase(ctx context.Context, name string) (Database, error) {
-	if name == controlName {
+	if name == controlName || badName(name) {
 		return Database{}, notExist(name)
 	}
 	return v.database.get(ctx, name, func(ctx context.Context) (Database, error) {
@@ -48,9 +48,10 @@ func (v *View) getTables(ctx context.Context, db string) (tableList, error) {
 			if err != nil {
 				return tableList{}, err
 			}
-			if v.reserved(db, t.Name) {
+			if v.noName(db, t.Name) {
 				continue
 			}
+			t.Table = slim(t.Table)
 			l.index[t.Name] = len(l.all)
 			l.all = append(l.all, t)
 		}
@@ -58,11 +59,40 @@ func (v *View) getTables(ctx context.Context, db string) (tableList, error) {
 	})
 }
 
+// slim returns what is kept of a table that a listing told all of: columns and
+// parameters are most of an entry, and nothing here needs them.
+func slim(t *table.Table) *table.Table {
+	if t == nil {
+		return nil
+	}
+	c := *t
+	c.Columns, c.Parameters = nil, nil
+	return &c
+}
+
 // isListed says that a listing that may still serve has a table of the name.
 func (v *View) isListed(db, name string) bool {
 	l, have, _ := v.lists.peek(db)
 	_, found := l.value.index[name]
 	return have && l.err == nil && found && v.o.Now().Sub(l.at) < staleFactor*v.o.TTL
+}
+
+// onlyEntry says that by a fresh listing a name like an entry's is no table's own,
+// and the entry of one: asking for the table would be in vain.
+func (v *View) onlyEntry(db, base, name string) bool {
+	l, have, _ := v.lists.peek(db)
+	if !have || l.err != nil || v.o.Now().Sub(l.at) >= v.o.TTL {
+		return false
+	}
+	_, own := l.value.index[base]
+	_, of := l.value.index[name]
+	return of && !own
+}
+
+// onlyDatabaseEntry is onlyEntry for databases.
+func (v *View) onlyDatabaseEntry(base, name string) bool {
+	l, have, _ := v.databases.peek("")
+	return have && l.err == nil && v.o.Now().Sub(l.at) < v.o.TTL && l.value.names[name] && !l.value.names[base]
 }
 
 // getTable returns a table's entry. One that was read before is read again only
@@ -94,6 +124,13 @@ func (v *View) getTable(ctx context.Context, db, name string) (*entry, error) {
 func (v *View) listedTable(ctx context.Context, db string, info TableInfo, l tableList) (*entry, error) {
 	key := db + "/" + info.Name
 	old, have, generation := v.tables.peek(key)
+	if info.Table != nil && (!have || old.err != nil || old.at.Before(l.at)) {
+		e, err := v.judge(ctx, info.Table, info.Raw)
+		if err == nil {
+			v.tables.keep(key, cell[*entry]{value: e, at: l.at}, generation)
+		}
+		return e, err
+	}
 	if !have || old.err != nil || info.Raw.ETag == "" || old.value.raw.ETag != info.Raw.ETag || !old.at.Before(l.at) {
 		return v.getTable(ctx, db, info.Name)
 	}
@@ -132,7 +169,11 @@ func (v *View) judge(ctx context.Context, t *table.Table, raw Raw) (*entry, erro
 		e.table.Outside = ref.outside
 		return e, nil
 	}
-	fault, err := v.noDirectory(ctx, p)
+	fault := ""
+	var err error
+	if !v.o.Rootless { // there it is looked for where a listing finds nothing: one look a table listed is too many
+		fault, err = v.noDirectory(ctx, p)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("location of %q: %w", e.id(), err)
 	}
@@ -275,14 +316,20 @@ func (v *View) findMetadata(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// reserved says that a name of the catalog is the control directory's, which it
-// would hide; it is warned of once.
-func (v *View) reserved(db, name string) bool {
-	if name != controlName {
+// noName says that no path leads to a name of the catalog, or that it is the
+// control directory's, which it would hide; it is warned of once.
+func (v *View) noName(db, name string) bool {
+	why := ""
+	switch {
+	case name == controlName:
+		why = "not shown: the name is the control directory's"
+	case badName(name):
+		why = "not shown: the name can be no file's"
+	default:
 		return false
 	}
 	if v.firstOf(join(db, name), "reserved") {
-		v.o.Log.Warn("not shown: the name is the control directory's", slog.String("table", join(db, name)))
+		v.o.Log.Warn(why, slog.String("table", join(db, name)))
 	}
 	return true
 }
@@ -304,7 +351,8 @@ func (v *View) warnOnce(id, what, location string) {
 
 // EntryJSON returns the content of NAME.json of a database or table, by the
 // path of its directory ("sales", "sales/orders"), as the catalog has it now,
-// and the node of that very version. ErrNotExist for every other path.
+// and the node of that very version; and the entry of a registered partition, by
+// its directory's path. ErrNotExist for every other path.
 func (v *View) EntryJSON(ctx context.Context, path string) ([]byte, Node, error) {
 	comps, err := split(path)
 	if err != nil {
@@ -322,8 +370,10 @@ func (v *View) EntryJSON(ctx context.Context, path string) ([]byte, Node, error)
 		return d.Raw.Bytes, entryNode(path, d.Raw, nil), nil
 	case 2:
 		return v.tableJSON(ctx, comps[0], comps[1])
+	case 0:
+		return nil, Node{}, notExist(path)
 	}
-	return nil, Node{}, notExist(path)
+	return v.partitionJSON(ctx, comps)
 }
 
 func (v *View) tableJSON(ctx context.Context, db, name string) ([]byte, Node, error) {

@@ -50,6 +50,9 @@ type resolver interface {
 }
 
 func newResolver(o Options) resolver {
+	if o.Rootless {
+		return bucketResolver{roots: bucketRoots(o.Roots), rootless: true, any: len(o.Roots) == 0}
+	}
 	if len(o.Roots) > 0 {
 		if scheme, _ := splitScheme(o.Roots[0]); bucketScheme(scheme) {
 			return bucketResolver{roots: bucketRoots(o.Roots)}

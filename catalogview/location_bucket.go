@@ -9,10 +9,12 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/table"
 )
 
-// bucketResolver resolves the locations of manifests in S3. Keys are taken byte
+// bucketResolver resolves the locations of manifests in S3, and those of Glue. Keys are taken byte
 // for byte: nothing is decoded, and "//" stays.
 type bucketResolver struct {
-	roots []objectstore.Location // Key "" or ending in "/"
+	roots    []objectstore.Location // Key "" or ending in "/"
+	rootless bool                   // none of them is the catalog's own
+	any      bool                   // every bucket is allowed
 }
 
 // bucketScheme says that a scheme, in lower case, is one that S3 goes by.
@@ -61,10 +63,13 @@ func (r bucketResolver) resolve(location, secret string) (place, *refusal) {
 			return place{}, denied("location %.300q has a component %q", shown, c)
 		}
 	}
-	if !slices.ContainsFunc(r.roots, func(root objectstore.Location) bool {
+	if !r.any && !slices.ContainsFunc(r.roots, func(root objectstore.Location) bool {
 		return loc.Bucket == root.Bucket && strings.HasPrefix(loc.Key, root.Key)
 	}) {
 		ref := denied("location %.300q lies outside the catalog's root and the allowed locations; --allow-location adds one", shown)
+		if r.rootless {
+			ref = denied("location %.300q lies outside the allowed locations; --allow-location adds one", shown)
+		}
 		if shown == location { // else it names no bucket that could be allowed
 			ref.outside = uri(loc)
 		}
@@ -88,6 +93,8 @@ func (r bucketResolver) locate(location string) (objectstore.Location, *refusal)
 			return none, denied("location %.300q names no bucket", location)
 		}
 		return loc, nil
+	case r.rootless && (scheme == "" || scheme == "file"):
+		return none, &refusal{class: table.ClassUnsupported, reason: fmt.Sprintf("location %.300q is no S3 location; what it names is not served", location)}
 	case scheme == "file", scheme == "" && strings.HasPrefix(rest, "/"):
 		return none, &refusal{class: table.ClassUnsupported, reason: fmt.Sprintf("location %.300q is a local path; the catalog is in a bucket, and so are its tables", location)}
 	case scheme != "":
@@ -108,7 +115,7 @@ func uri(loc objectstore.Location) string { return "s3://" + plainBucket(loc.Buc
 func (r bucketResolver) show(p place, below []string) string { return uri(p.down(below)) }
 
 func (r bucketResolver) inSQE(p place, below []string) bool {
-	if len(r.roots) == 0 || plainBucket(p.Bucket) != r.roots[0].Bucket {
+	if r.rootless || len(r.roots) == 0 || plainBucket(p.Bucket) != r.roots[0].Bucket {
 		return false
 	}
 	rest, ok := strings.CutPrefix(p.down(below).Key, r.roots[0].Key)
@@ -116,7 +123,7 @@ func (r bucketResolver) inSQE(p place, below []string) bool {
 }
 
 func (r bucketResolver) oddity(p place, database, name string) string {
-	if len(r.roots) == 0 || plainBucket(p.Bucket) != r.roots[0].Bucket {
+	if r.rootless || len(r.roots) == 0 || plainBucket(p.Bucket) != r.roots[0].Bucket {
 		return ""
 	}
 	root := r.roots[0].Key

@@ -76,7 +76,7 @@ func (v *View) readDatabase(ctx context.Context, db string, yield yieldNode) err
 		if e == nil {
 			continue
 		}
-		if e.table.Kind != table.View && !yield(e.node(), nil) {
+		if e.table.HasDirectory() && !yield(e.node(), nil) {
 			return errStop
 		}
 		name := e.table.Name
@@ -115,7 +115,7 @@ func (v *View) loadAll(ctx context.Context, db string, l tableList) ([]*entry, e
 // hasDirectory says that a table of the name is listed with a directory.
 func hasDirectory(entries []*entry, l tableList, name string) bool {
 	i, found := l.index[name]
-	return found && entries[i] != nil && entries[i].table.Kind != table.View
+	return found && entries[i] != nil && entries[i].table.HasDirectory()
 }
 
 func (v *View) readBelow(ctx context.Context, comps []string, yield yieldNode) error {
@@ -130,6 +130,13 @@ func (v *View) readBelow(ctx context.Context, comps []string, yield yieldNode) e
 type tally struct {
 	unreachable, shadowed int
 	beside                []string // objects that a directory of their name hides
+
+	// Of a directory of partitions that are the catalog's.
+	listed       *partitionList // nil: none
+	unregistered []string       // directories that are no partitions of the catalog's
+	empty        []string       // partitions whose directory here has no objects
+	unlisted     int64          // projected values beyond the bound
+	injected     bool           // its values are not known
 }
 
 // lister streams one directory below a table.
@@ -140,6 +147,9 @@ type lister struct {
 	count *tally
 	yield yieldNode
 	found bool // anything at all, the directory's own marker included
+	// skip says that a directory of the store is not to be shown; nil: none.
+	skip func(name string) bool
+	here map[string]bool // names of partitions whose location is the directory's child of that name
 
 	// Names of directories, by hash, and of X_$folder$ markers: a marker makes a
 	// directory only where nothing of the name is.
@@ -183,8 +193,14 @@ func (l *lister) list(ctx context.Context, entries iter.Seq2[objectstore.Entry, 
 		return err
 	}
 	l.seed, l.dirs = maphash.MakeSeed(), make(map[uint64]struct{})
+	if err := l.partitions(ctx); err != nil {
+		return err
+	}
 	prefix := b.directory()
 	for e, err := range entries {
+		if err != nil && l.skip != nil && errors.Is(err, objectstore.ErrNoBucket) {
+			break // nothing can lie there; the partitions may lie elsewhere
+		}
 		if err != nil {
 			return fmt.Errorf("list %q: %w", b.path, err)
 		}
@@ -195,11 +211,15 @@ func (l *lister) list(ctx context.Context, entries iter.Seq2[objectstore.Entry, 
 	if err := l.flush(""); err != nil {
 		return err
 	}
+	l.countEmpty()
 	if err := l.marked(ctx); err != nil {
 		return err
 	}
-	if l.found || len(b.comps) == 0 {
-		return nil // a table's location may not exist yet
+	switch {
+	case l.found, b.part != nil && len(b.tail) == 0:
+		return nil
+	case len(b.comps) == 0:
+		return l.v.noFile(ctx, b) // a table's location may not exist yet
 	}
 	n, err := l.look(ctx, b)
 	if err == nil && !n.Kind.Directory() {
@@ -231,7 +251,7 @@ func (l *lister) take(prefix objectstore.Location, e objectstore.Entry) error {
 	if e.Prefix {
 		l.dirs[maphash.String(l.seed, name)] = struct{}{}
 	}
-	if l.v.unlisted(l.b, name) {
+	if l.v.unlisted(l.b, name) || e.Prefix && l.skip != nil && l.skip(name) {
 		return nil
 	}
 	l.objects = slices.DeleteFunc(l.objects, func(o string) bool { return !strings.HasPrefix(name, o) })
@@ -244,17 +264,12 @@ func (l *lister) take(prefix objectstore.Location, e objectstore.Entry) error {
 	return l.emit(name, e)
 }
 
-func (l *lister) child(name string) below {
-	b := l.b
-	b.path = join(b.path, name)
-	b.comps = append(b.comps[:len(b.comps):len(b.comps)], name)
-	return b
-}
-
 func (l *lister) emit(name string, e objectstore.Entry) error {
-	c := l.child(name)
+	c := l.b.child(name)
 	if e.Prefix {
-		return l.send(c.directoryNode(e.Object))
+		n := c.directoryNode(e.Object)
+		n.Registered = l.b.table.Partitions == table.PartitionsProjected && l.skip != nil && l.b.isPartition(name)
+		return l.send(n)
 	}
 	n := c.objectNode(e.Object)
 	if !l.v.trees {
@@ -298,10 +313,10 @@ func (l *lister) marked(ctx context.Context) error {
 		base := m.Key[strings.LastIndexByte(m.Key, '/')+1:]
 		name := strings.TrimSuffix(base, markerSuffix)
 		_, there := l.dirs[maphash.String(l.seed, name)]
-		if there || badName(name) || l.v.unlisted(l.b, name) {
+		if there || badName(name) || l.v.unlisted(l.b, name) || l.skip != nil && l.skip(name) {
 			continue
 		}
-		n, err := l.look(ctx, l.child(name))
+		n, err := l.look(ctx, l.b.child(name))
 		if errors.Is(err, objectstore.ErrNotExist) || err == nil && n.Kind != KindDirectory {
 			continue // gone meanwhile, or a file of the name is there
 		}

@@ -2,17 +2,56 @@ package catalogview
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/table"
 )
 
 // Register registers the partition that an object at path was published into, if
 // its table's partitions are in the catalog and it is not known to be registered.
 // It is what commit calls after each publish; what is registered costs no request
-// within the TTL. at is where the object is.
+// within the TTL. at is where the object is. Nothing is registered for hidden names,
+// and none without Options.Register.
 func (v *View) Register(ctx context.Context, path string, at objectstore.Location) error {
+	comps, err := split(path)
+	if err != nil || !v.o.Register || len(comps) < 3 {
+		return err
+	}
+	b, err := v.below(ctx, comps)
+	if err != nil {
+		return fmt.Errorf("register the partition of %q: %w", path, err)
+	}
+	n := len(b.table.Keys)
+	if b.table.Partitions != table.PartitionsInCatalog || n == 0 || len(b.comps) <= n || b.hidden() {
+		return nil
+	}
+	values, ok := b.values(n)
+	if !ok {
+		return nil // a directory that is no partition by its name
+	}
+	dir := strings.Join(comps[:2+n], "/")
+	if b.part != nil {
+		v.warnElsewhere(dir, b.part.Location, b.part.place, at)
+		return nil
+	}
+	location := strings.TrimSuffix(b.table.Location, "/")
+	for _, c := range b.comps[:n] {
+		location += "/" + c
+	}
+	registered, err := v.src.Register(ctx, b.entry.base, values, location)
+	if err != nil {
+		return fmt.Errorf("register partition %q: %w", dir, err)
+	}
+	p := table.Partition{
+		Values: values, Location: registered, Created: v.o.Now(),
+		Format: b.table.Format, FormatFrom: b.table.FormatFrom, InputFormat: b.table.InputFormat,
+	}
+	v.noteRegistered(b.entry, p)
+	v.warnElsewhere(dir, registered, v.settle(p).place, at)
 	return nil
 }
 
@@ -21,6 +60,66 @@ func (v *View) Register(ctx context.Context, path string, at objectstore.Locatio
 // path that is no table, and for a table whose partitions are not in the catalog.
 func (v *View) PartitionLines(ctx context.Context, path string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		yield(nil, fmt.Errorf("partitions of %q: %w", path, objectstore.ErrNotExist))
+		e, err := v.partitioned(ctx, path)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for line, err := range v.src.PartitionLines(ctx, e.base) {
+			if !yield(line, err) || err != nil {
+				return
+			}
+		}
 	}
+}
+
+// HasPartitionLines says that a path is a table with PartitionLines; ErrNotExist if
+// not.
+func (v *View) HasPartitionLines(ctx context.Context, path string) error {
+	_, err := v.partitioned(ctx, path)
+	return err
+}
+
+// partitioned finds the table at a path whose partitions are in the catalog.
+func (v *View) partitioned(ctx context.Context, path string) (*entry, error) {
+	comps, err := split(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(comps) != 2 {
+		return nil, notExist(path)
+	}
+	b, err := v.below(ctx, comps)
+	var verdict *VerdictError
+	if err != nil && (!errors.As(err, &verdict) || b.entry == nil) {
+		return nil, err
+	}
+	if b.table.Partitions != table.PartitionsInCatalog {
+		return nil, notExist(path)
+	}
+	return b.entry, nil
+}
+
+// partitionJSON is EntryJSON for a partition's directory.
+func (v *View) partitionJSON(ctx context.Context, comps []string) ([]byte, Node, error) {
+	path := strings.Join(comps, "/")
+	b, err := v.below(ctx, comps)
+	if err != nil && b.part == nil {
+		return nil, Node{}, err
+	}
+	n := len(b.table.Keys)
+	if b.table.Partitions != table.PartitionsInCatalog || n == 0 || len(b.comps) != n {
+		return nil, Node{}, notExist(path)
+	}
+	values, ok := b.values(n)
+	if !ok {
+		return nil, Node{}, notExist(path)
+	}
+	_, raw, err := v.src.Partition(ctx, b.entry.base, values)
+	if err != nil {
+		return nil, Node{}, err
+	}
+	return raw.Bytes, Node{
+		Kind: KindEntry, Path: path + entrySuffix, Table: b.table, Size: raw.Size, ETag: raw.ETag, ModTime: raw.ModTime,
+	}, nil
 }

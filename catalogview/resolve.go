@@ -30,7 +30,7 @@ func (t Target) Directory() objectstore.Location {
 }
 
 // Resolve says where a file at a path is to be written; nothing is asked of the
-// store. Files may lie at any level of a table. Errors: [ErrLevel] at the root
+// store, and of the catalog at most for the table and the partition. Files may lie at any level of a table. Errors: [ErrLevel] at the root
 // and in a database, [ErrNameTooLong], ErrNotExist for a table that is not
 // there, [*VerdictError] by the table's verdict, a _sqe (rule 51), metadata
 // (rule 21) or a partition that cannot be read (rule 45). That a published file
@@ -42,11 +42,11 @@ func (v *View) Resolve(ctx context.Context, path string) (Target, error) {
 		return Target{}, err
 	}
 	t := Target{
-		Location: b.object(), Prefix: b.place.Location, Table: b.table,
+		Location: b.object(), Prefix: b.at.Location, Table: b.table,
 		Level: len(b.comps) - 1, Hidden: b.hidden(),
 	}
 	if !t.Hidden {
-		t.Format = b.table.Format
+		t.Format = b.format()
 	}
 	if most := v.o.MaxKey; most > 0 && len(t.Location.Key) > most {
 		return Target{}, fmt.Errorf("key of %q has %d bytes, over %d: %w", path, len(t.Location.Key), most, ErrNameTooLong)
@@ -75,6 +75,9 @@ func (v *View) ResolveDirectory(ctx context.Context, path string, beside ...stri
 		return t, err // below an ordinary directory names are free
 	}
 	var listErr error
+	if err := v.checkProjected(b, level); err != nil {
+		return Target{}, err
+	}
 	err = t.Table.CheckNew(b.base(), level, v.existing(ctx, b, beside, &listErr))
 	if err == nil {
 		err = listErr
@@ -88,17 +91,39 @@ func (v *View) ResolveDirectory(ctx context.Context, path string, beside ...stri
 	return t, nil
 }
 
+// checkProjected refuses a new partition directory out of a projection's range.
+func (v *View) checkProjected(b below, level int) error {
+	if b.table.Partitions != table.PartitionsProjected || level >= len(b.table.Keys) || table.Hidden(b.base()) {
+		return nil
+	}
+	if value, ok := b.table.PartitionText(b.base(), level); ok && b.table.Projection.InRange(level, value, v.o.Now()) {
+		return nil
+	}
+	return fmt.Errorf("directory %q: it is no value of the table's partition projection: %w", b.path, table.ErrName)
+}
+
 // existing yields the names of the directories beside b, those of beside first.
 func (v *View) existing(ctx context.Context, b below, beside []string, failed *error) iter.Seq[string] {
-	b.comps = b.comps[:len(b.comps)-1]
+	level := len(b.comps) - 1
+	dir := below{entry: b.entry, comps: b.comps[:level], at: b.place, tail: b.comps[:level]}
+	if b.part != nil && len(b.tail) > 0 {
+		dir.at, dir.tail = b.at, b.tail[:len(b.tail)-1]
+	}
 	return func(yield func(string) bool) {
 		for _, name := range beside {
 			if !yield(name) {
 				return
 			}
 		}
-		prefix := b.directory()
+		if done, err := v.existingPartitions(ctx, b, yield); done || err != nil {
+			*failed = err
+			return
+		}
+		prefix := dir.directory()
 		for e, err := range v.entries(ctx, prefix) {
+			if errors.Is(err, objectstore.ErrNoBucket) && b.table.Partitions != table.PartitionsOnDisk {
+				return // the partitions may lie elsewhere
+			}
 			if err != nil {
 				*failed = err
 				return
@@ -108,6 +133,36 @@ func (v *View) existing(ctx context.Context, b below, beside []string, failed *e
 			}
 		}
 	}
+}
+
+// existingPartitions yields the names of the registered partitions beside b that may
+// be equal to it: of a key whose values have one spelling each that is b itself, by
+// a look-up; else the list tells. done: the consumer has enough.
+func (v *View) existingPartitions(ctx context.Context, b below, yield func(string) bool) (done bool, err error) {
+	level := len(b.comps) - 1
+	if b.table.Partitions != table.PartitionsInCatalog || level >= len(b.table.Keys) {
+		return false, nil
+	}
+	values, ok := b.values(level)
+	if !ok {
+		return false, nil
+	}
+	if b.part != nil {
+		return !yield(b.base()), nil
+	}
+	if b.table.OneSpelling(level) {
+		there, err := v.leads(ctx, b)
+		return there && !yield(b.base()), err
+	}
+	l, err := v.partitionsOf(ctx, b.entry, values)
+	if err != nil {
+		return false, err
+	}
+	l.each(func(p table.Partition) bool {
+		done = hasPrefix(p.Values, values) && !yield(b.table.PartitionName(p.Values[level], level))
+		return !done
+	})
+	return done, nil
 }
 
 // writable finds the table of a path and says whether the path may be written.
@@ -129,7 +184,7 @@ func (v *View) writable(ctx context.Context, path string) (below, error) {
 	if slices.Contains(b.comps, controlName) {
 		return below{}, fmt.Errorf("%q: %w", path, ErrLevel)
 	}
-	if v.at.inSQE(b.place, b.comps) {
+	if v.at.inSQE(b.at, b.tail) {
 		return below{}, &VerdictError{Table: b.id(), Class: table.ClassReadOnly, Reason: "_sqe is changed through the catalog alone, not through a data directory"}
 	}
 	if b.table.IsMetadata(b.comps[0]) {

@@ -2,8 +2,10 @@ package catalogview
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"path"
+	"strconv"
 
 	"github.com/lakefs-mount/lakefs-mount/table"
 )
@@ -27,6 +29,29 @@ type Status struct {
 
 	Databases *int `json:"databases,omitempty"` // of a catalog
 	Tables    *int `json:"tables,omitempty"`    // of a database
+
+	// Of a table: who knows its partitions ("catalog", "projection", "" for the
+	// directories), where a resource link leads (account:database.table), what is to
+	// be known besides, and that access may be Lake Formation's.
+	PartitionsFrom string   `json:"partitions_from,omitempty"`
+	ResourceLink   string   `json:"resource_link,omitempty"`
+	Notes          []string `json:"notes,omitempty"`
+	LakeFormation  *bool    `json:"lake_formation,omitempty"`
+
+	// Of a table whose partitions are in the catalog: whether their input formats
+	// are several, and how many have each (rule 58); null past maxFormats partitions.
+	MultiFormat json.RawMessage `json:"hasMultiFormatPartitions,omitempty"`
+	Formats     map[string]int  `json:"formats,omitempty"`
+
+	// Of a directory of such partitions: directories that the catalog does not know
+	// as partitions ("repair" would add them), of a projection those out of range;
+	// partitions registered here whose directory has no objects; projected values
+	// beyond what is listed, and that the values of a key are not known (injected).
+	Unregistered    []string `json:"unregistered,omitempty"`
+	UnregisteredAll int      `json:"unregistered_count,omitempty"`
+	WithoutObjects  []string `json:"without_objects,omitempty"`
+	NotListed       int64    `json:"not_listed,omitempty"`
+	Injected        bool     `json:"injected,omitempty"`
 
 	// Of the directory's own names. Lists hold the first hundred.
 	Partitions      int      `json:"partitions"`       // directories that are partitions
@@ -73,10 +98,24 @@ func (v *View) statusBelow(ctx context.Context, comps []string, s Status) (Statu
 	t := b.table
 	s.Kind, s.Format, s.FormatFrom, s.EntryLocation = string(t.Kind), t.Format, t.FormatFrom, maskUserinfo(t.Location)
 	s.Readable, s.Writable, s.Reason = t.Readable, t.Writable, t.Reason
+	s.PartitionsFrom, s.Notes, s.LakeFormation = string(t.Partitions), t.Notes, t.LakeFormation
+	if t.Target != nil {
+		s.ResourceLink = t.Target.CatalogID + ":" + t.Target.Database + "." + t.Target.Name
+	}
 	if !t.Readable {
 		return s, nil
 	}
-	s.Location = v.at.show(b.place, b.comps)
+	if b.part != nil {
+		s.Format, s.FormatFrom, s.EntryLocation = b.part.Format, b.part.FormatFrom, maskUserinfo(b.part.Location)
+	}
+	if b.part != nil && b.part.refused != nil {
+		s.Readable, s.Writable, s.Reason = false, false, b.part.refused.reason
+		return s, nil
+	}
+	if err != nil {
+		return Status{}, err
+	}
+	s.Location = v.at.show(b.at, b.tail)
 	if t.Writable && len(b.comps) > 0 {
 		if _, err := v.writable(ctx, join(s.Path, "x")); errors.As(err, &verdict) {
 			s.Writable, s.Reason = false, verdict.Reason
@@ -101,7 +140,34 @@ func (v *View) countBelow(ctx context.Context, b below, s Status) (Status, error
 	})
 	s.UnreachableKeys, s.Shadowed = count.unreachable, count.shadowed
 	s.HiddenObjects = count.beside[:min(len(count.beside), maxNamed)]
+	s.UnregisteredAll, s.Unregistered = len(count.unregistered), count.unregistered[:min(len(count.unregistered), maxNamed)]
+	s.NotListed, s.Injected = count.unlisted, count.injected
+	for _, name := range count.empty {
+		if len(s.WithoutObjects) < maxNamed {
+			s.WithoutObjects = append(s.WithoutObjects, name)
+		}
+	}
+	if len(b.comps) == 0 && count.listed != nil {
+		s.countFormats(count.listed)
+	}
 	return s, err
+}
+
+// maxFormats bounds the partitions whose formats are counted.
+const maxFormats = 100_000
+
+// countFormats: rule 58.
+func (s *Status) countFormats(l *partitionList) {
+	if l.cost() > maxFormats {
+		s.MultiFormat = json.RawMessage("null")
+		return
+	}
+	s.Formats = make(map[string]int)
+	l.each(func(p table.Partition) bool {
+		s.Formats[p.InputFormat]++
+		return true
+	})
+	s.MultiFormat = strconv.AppendBool(nil, len(s.Formats) > 1)
 }
 
 func (s *Status) countPartition(n Node, level int) {

@@ -27,6 +27,7 @@ type View struct {
 	database  *cells[Database]     // key database
 	lists     *cells[tableList]    // key database
 	tables    *cells[*entry]       // key database/table
+	parts     *partitions
 
 	warned struct {
 		sync.Mutex
@@ -63,6 +64,7 @@ func NewView(src Source, store objectstore.Store, o Options) *View {
 		database:  newCells[Database](o),
 		lists:     newCells[tableList](o),
 		tables:    newCells[*entry](o),
+		parts:     newPartitions(o),
 	}
 	if _, v.trees = store.(objectstore.Directories); !v.trees {
 		v.flat = newFlat(store, o, v.askFlat)
@@ -78,6 +80,7 @@ func (v *View) Close() error {
 	v.database.close()
 	v.lists.close()
 	v.tables.close()
+	v.parts.close()
 	if v.flat != nil {
 		v.flat.close()
 	}
@@ -105,6 +108,7 @@ func (v *View) Refresh(path string) {
 		d, t, _ := strings.Cut(key, "/")
 		return dbs(d) && tables(t)
 	})
+	v.parts.drop(ofTable(func(db, name string) bool { return dbs(db) && tables(name) }))
 }
 
 // refreshFlat forgets what is cached below tables of a path; everything, where
@@ -120,7 +124,7 @@ func (v *View) refreshFlat(comps []string) {
 		if of, ok := entryOf(comps[1]); ok && !have {
 			e, have, _ = v.tables.peek(comps[0] + "/" + of)
 		}
-		if have && e.err == nil && e.value.place.Bucket != "" {
+		if have && e.err == nil && e.value.place.Bucket != "" && e.value.table.Partitions == table.PartitionsOnDisk {
 			all, dir = false, e.value.place.down(comps[2:])
 			up, _, _, _ = above(dir)
 		}
@@ -152,18 +156,26 @@ func (v *View) Lookup(ctx context.Context, path string) (Node, error) {
 		return v.lookupTable(ctx, comps[0], comps[1])
 	}
 	b, err := v.below(ctx, comps)
-	if err != nil {
+	switch {
+	case b.part != nil && len(b.tail) == 0:
+		return b.partitionNode(), nil // it is there, also where it cannot be used
+	case err != nil:
 		return Node{}, err
 	}
 	return v.lookupBelow(ctx, b)
 }
 
 func (v *View) lookupDatabase(ctx context.Context, base string) (Node, error) {
-	d, err := v.getDatabase(ctx, base)
-	if err == nil {
-		return databaseNode(d), nil
-	}
 	name, ok := entryOf(base)
+	var err error
+	if ok && v.onlyDatabaseEntry(base, name) {
+		err = notExist(base)
+	} else {
+		var d Database
+		if d, err = v.getDatabase(ctx, base); err == nil {
+			return databaseNode(d), nil
+		}
+	}
 	if !ok || !noDirectoryOf(err) {
 		return Node{}, err
 	}
@@ -201,10 +213,16 @@ func (v *View) lookupTable(ctx context.Context, db, base string) (Node, error) {
 	if _, err := v.getDatabase(ctx, db); err != nil {
 		return Node{}, err
 	}
-	e, err := v.getTable(ctx, db, base)
 	name, ok := entryOf(base)
+	if ok && v.onlyEntry(db, base, name) {
+		e, err := v.getTable(ctx, db, name)
+		if err == nil {
+			return entryNode(join(db, name), e.raw, e.table), nil
+		}
+	}
+	e, err := v.getTable(ctx, db, base)
 	switch {
-	case err == nil && e.table.Kind != table.View:
+	case err == nil && e.table.HasDirectory():
 		return e.node(), nil
 	case err == nil:
 		err = notExist(join(db, base)) // a view has no directory

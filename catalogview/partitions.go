@@ -1,0 +1,263 @@
+package catalogview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/table"
+)
+
+// partition is one of a table's, with where it lies.
+type partition struct {
+	table.Partition
+	place   place
+	refused *refusal // why it cannot be used; nil: it can
+}
+
+// partitions is what is known of the registered partitions of a table: of each one
+// asked for alone, and of each list of those whose first values are given.
+type partitions struct {
+	one   *cells[*partition]
+	lists *cells[*partitionList]
+	heads *cells[bool] // that any has these first values
+}
+
+func newPartitions(o Options) *partitions {
+	return &partitions{
+		one:   newCells[*partition](o),
+		lists: newWeighed(o, (*partitionList).cost, o.MaxPartitions),
+		heads: newCells[bool](o),
+	}
+}
+
+func (p *partitions) close() {
+	p.one.close()
+	p.lists.close()
+	p.heads.close()
+}
+
+func (p *partitions) drop(match func(key string) bool) {
+	p.one.drop(match)
+	p.lists.drop(match)
+	p.heads.drop(match)
+}
+
+// partitionList is a whole list of partitions, and what the mount registered since.
+type partitionList struct {
+	at    time.Time // when it began
+	all   []table.Partition
+	index map[string]int32 // by valuesKey
+	mu    struct {
+		sync.Mutex
+		added map[string]table.Partition
+	}
+}
+
+// listCost is what a list takes, as so many partitions in it.
+const listCost = 8
+
+func (l *partitionList) cost() int {
+	if l == nil {
+		return listCost
+	}
+	return listCost + len(l.all)
+}
+
+func (l *partitionList) find(key string) (table.Partition, bool) {
+	if i, ok := l.index[key]; ok {
+		return l.all[i], true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, ok := l.mu.added[key]
+	return p, ok
+}
+
+func (l *partitionList) add(p table.Partition) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.added == nil {
+		l.mu.added = make(map[string]table.Partition)
+	}
+	l.mu.added[valuesKey(p.Values)] = p
+}
+
+// each calls f with each partition until that returns false.
+func (l *partitionList) each(f func(table.Partition) bool) {
+	for _, p := range l.all {
+		if !f(p) {
+			return
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, p := range l.mu.added {
+		if _, twice := l.index[key]; !twice && !f(p) {
+			return
+		}
+	}
+}
+
+// valuesKey is a key for values of partitions, which may hold any byte but NUL.
+func valuesKey(values []string) string { return strings.Join(values, "\x00") }
+
+// cellKey is the key of values of a table's partitions in cells.
+func (e *entry) cellKey(values []string) string {
+	return fmt.Sprintf("%s\x00%d\x00%s", e.id(), len(values), valuesKey(values))
+}
+
+// ofTable matches the keys of a table's partitions; "" stands for all.
+func ofTable(match func(db, name string) bool) func(key string) bool {
+	return func(key string) bool {
+		id, _, _ := strings.Cut(key, "\x00")
+		db, name, _ := strings.Cut(id, "/")
+		return match(db, name)
+	}
+}
+
+// partitionsOf returns the registered partitions with these first values, from one load
+// for all who ask at once.
+func (v *View) partitionsOf(ctx context.Context, e *entry, prefix []string) (*partitionList, error) {
+	return v.parts.lists.get(ctx, e.cellKey(prefix), func(ctx context.Context) (*partitionList, error) {
+		l := &partitionList{at: v.o.Now(), index: make(map[string]int32)}
+		for p, err := range v.src.Partitions(ctx, e.base, prefix) {
+			if err != nil {
+				return nil, fmt.Errorf("partitions of %q: %w", e.id(), err)
+			}
+			l.index[valuesKey(p.Values)] = int32(len(l.all))
+			l.all = append(l.all, p)
+		}
+		return l, nil
+	})
+}
+
+// freshList returns a list that is fresh and holds all partitions with these first
+// values, or nil.
+func (v *View) freshList(e *entry, prefix []string) *partitionList {
+	for n := len(prefix); n >= 0; n-- {
+		k, have, _ := v.parts.lists.peek(e.cellKey(prefix[:n]))
+		if have && k.err == nil && v.o.Now().Sub(k.at) < v.o.TTL {
+			return k.value
+		}
+	}
+	return nil
+}
+
+// registered returns a partition by all its values: from a list that is fresh, else
+// by a request of its own. ErrNotExist: the catalog has none.
+func (v *View) registered(ctx context.Context, e *entry, values []string) (*partition, error) {
+	if l := v.freshList(e, values); l != nil {
+		p, ok := l.find(valuesKey(values))
+		if ok {
+			return v.settle(p), nil
+		}
+		if v.o.Now().Sub(l.at) < v.o.NegativeTTL {
+			return nil, fmt.Errorf("partition %q of %q: %w", values, e.id(), objectstore.ErrNotExist)
+		}
+	}
+	return v.parts.one.get(ctx, e.cellKey(values), func(ctx context.Context) (*partition, error) {
+		p, _, err := v.src.Partition(ctx, e.base, values)
+		if err != nil {
+			return nil, err
+		}
+		return v.settle(p), nil
+	})
+}
+
+// settle finds where a partition lies and whether it may be used (rule 43: at every
+// load).
+func (v *View) settle(p table.Partition) *partition {
+	q := &partition{Partition: p}
+	if p.Location == "" {
+		q.refused = &refusal{class: table.ClassBroken, reason: "its catalog entry has no location"}
+		return q
+	}
+	q.place, q.refused = v.at.resolve(p.Location, "")
+	return q
+}
+
+// headSize is how many partitions are looked at to tell that there are any: a page.
+const headSize = 1000
+
+// anyRegistered says that some registered partition has these first values, one at least.
+// A first page that is the last is kept as the list that it is.
+func (v *View) anyRegistered(ctx context.Context, e *entry, prefix []string) (bool, error) {
+	if l := v.freshList(e, prefix); l != nil {
+		found := false
+		l.each(func(p table.Partition) bool {
+			found = hasPrefix(p.Values, prefix)
+			return !found
+		})
+		if found || v.o.Now().Sub(l.at) < v.o.NegativeTTL {
+			return found, nil
+		}
+	}
+	key := e.cellKey(prefix)
+	found, err := v.parts.heads.get(ctx, key, func(ctx context.Context) (bool, error) {
+		l := &partitionList{at: v.o.Now(), index: make(map[string]int32)}
+		_, _, generation := v.parts.lists.peek(key)
+		for p, err := range v.src.Partitions(ctx, e.base, prefix) {
+			if err != nil {
+				return false, fmt.Errorf("partitions of %q: %w", e.id(), err)
+			}
+			if len(l.all) == headSize {
+				return true, nil
+			}
+			l.index[valuesKey(p.Values)] = int32(len(l.all))
+			l.all = append(l.all, p)
+		}
+		if len(l.all) == 0 {
+			return false, notExist(e.id()) // so that it is believed for the negative TTL
+		}
+		v.parts.lists.keep(key, cell[*partitionList]{value: l, at: l.at}, generation)
+		return true, nil
+	})
+	if errors.Is(err, objectstore.ErrNotExist) {
+		return false, nil
+	}
+	return found, err
+}
+
+func hasPrefix(values, prefix []string) bool {
+	if len(values) < len(prefix) {
+		return false
+	}
+	for i, v := range prefix {
+		if values[i] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// noteRegistered takes in a partition that the mount registered.
+func (v *View) noteRegistered(e *entry, p table.Partition) {
+	at := v.o.Now()
+	none := func(string) bool { return false }
+	v.parts.lists.drop(none) // a list that is being loaded may lack it
+	v.parts.heads.drop(ofTable(func(db, name string) bool { return join(db, name) == e.id() }))
+	_, _, generation := v.parts.one.peek("")
+	v.parts.one.keep(e.cellKey(p.Values), cell[*partition]{value: v.settle(p), at: at}, generation)
+	for n := range len(p.Values) + 1 {
+		key := e.cellKey(p.Values[:n])
+		v.parts.lists.each(func(k string) bool { return k == key }, func(l *partitionList) { l.add(p) })
+	}
+}
+
+// warnElsewhere tells once of a partition that is registered where the mount did
+// not write.
+func (v *View) warnElsewhere(dir, registered string, p place, wrote objectstore.Location) {
+	if p.Bucket == wrote.Bucket && strings.HasPrefix(wrote.Key, p.Key) {
+		return
+	}
+	if v.firstOf(dir, "registered elsewhere") {
+		v.o.Log.Warn("the catalog has this partition at another location: what was written is not in it",
+			slog.String("path", dir), slog.String("registered", maskUserinfo(registered)), slog.String("written", uri(wrote)))
+	}
+}
