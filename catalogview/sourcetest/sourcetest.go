@@ -21,6 +21,8 @@ import (
 type Table struct {
 	Database, Name, Location string
 	Broken                   bool
+	// Keys are its keys in place of "day"; only where the catalog has partitions.
+	Keys []table.Column
 }
 
 // Harness is a catalog that is empty at first.
@@ -32,6 +34,9 @@ type Harness struct {
 	Put func(t *testing.T, tab Table)
 	// Drop removes a table's entry.
 	Drop func(t *testing.T, database, name string)
+	// PutPartition registers a partition of a table. nil: the catalog has no
+	// partitions of its own.
+	PutPartition func(t *testing.T, database, name string, values []string, location string)
 }
 
 // suite is one test over a catalog of its own.
@@ -56,6 +61,11 @@ func Run(t *testing.T, makeHarness func(t *testing.T) Harness) {
 		{"EarlyBreak", suite.earlyBreak},
 		{"Cancelled", suite.cancelled},
 		{"Concurrent", suite.concurrent},
+		{"Partitions", suite.partitions},
+		{"PartitionLines", suite.lines},
+		{"PartitionsEndEarly", suite.partitionsEndEarly},
+		{"Register", suite.register},
+		{"RegisterAtOnce", suite.registerAtOnce},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(suite{t, makeHarness(t)}) })
 	}
