@@ -73,7 +73,7 @@ func viewOptions(r *request, p parts) catalogview.Options {
 		o.MaxKey = maxKey
 	}
 	if r.source.glue {
-		o.AnyBucket, o.Discover, o.Register = len(p.roots) == 0, v.Discover, registers(r)
+		o.Rootless, o.Discover, o.Register = true, v.Discover, registers(r)
 	}
 	return o
 }
