@@ -5,14 +5,17 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"syscall"
 	"unicode/utf8"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/staging"
+	"github.com/lakefs-mount/lakefs-mount/table"
 )
 
 // controlDir is the .lakefs of a directory. It is found by name only.
@@ -89,6 +92,14 @@ func (c *controlDir) Lookup(ctx context.Context, base string, out *fuse.EntryOut
 	}
 	work, cancel := c.fs.work(ctx)
 	defer cancel()
+	if base == partitionsName {
+		if err := c.fs.View.HasPartitionLines(work, dir); err != nil {
+			return nil, c.fs.fail("control", path, err)
+		}
+		n := &partitionsNode{fs: c.fs, of: c.of, ino: c.fs.names.inode(path)}
+		n.attributes(&out.Attr)
+		return c.NewInode(ctx, n, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: n.ino, Gen: 1}), 0
+	}
 	data, err := c.content(work, dir, base)
 	if err != nil {
 		return nil, c.fs.fail("control", path, err)
@@ -105,8 +116,11 @@ func (c *controlDir) Readdir(ctx context.Context) (gofs.DirStream, syscall.Errno
 	names := []string{"status.json"}
 	work, cancel := c.fs.work(ctx)
 	defer cancel()
-	if _, err := c.content(work, dir, "entry.json"); err == nil {
+	if c.fs.hasEntry(work, dir) {
 		names = append(names, "entry.json")
+	}
+	if c.fs.View.HasPartitionLines(work, dir) == nil {
+		names = append(names, partitionsName)
 	}
 	if dir == "" {
 		names = append(names, "ctl", "stats", "version")
@@ -116,6 +130,23 @@ func (c *controlDir) Readdir(ctx context.Context) (gofs.DirStream, syscall.Errno
 		list = append(list, fuse.DirEntry{Name: n, Mode: syscall.S_IFREG, Ino: c.fs.names.inode(child(child(dir, controlName), n))})
 	}
 	return gofs.NewListDirStream(list), 0
+}
+
+// hasEntry reports whether the catalog has an entry of the directory dir. It does
+// not fetch it.
+func (f *FS) hasEntry(ctx context.Context, dir string) bool {
+	level := strings.Count(dir, "/") - 1 // below the table
+	if level <= 0 {
+		n, err := f.View.Lookup(ctx, dir)
+		return err == nil && (n.Kind == catalogview.KindDatabase || n.Kind == catalogview.KindTable)
+	}
+	parts := strings.SplitN(dir, "/", 3)
+	n, err := f.View.Lookup(ctx, child(parts[0], parts[1]))
+	if err != nil || n.Table == nil || n.Table.Partitions != table.PartitionsInCatalog || level != len(n.Table.Keys) {
+		return false
+	}
+	n, err = f.View.Lookup(ctx, dir)
+	return err == nil && n.Registered
 }
 
 // stagedDir is .lakefs/staged: the unpublished files of one directory.

@@ -28,6 +28,8 @@ var (
 	errIsDirectory    = errors.New("is a directory")
 	errNotDirectory   = errors.New("not a directory")
 	errPartitionMove  = errors.New("a partition directory does not move as one")
+	errRegistered     = errors.New("the partition is registered in the catalog, which this mount does not change: delete it there, by glue delete-partition or ALTER TABLE … DROP PARTITION")
+	errProjected      = errors.New("the table's partition projection has the directory, whatever lies in it")
 	errMarkedMove     = errors.New("a directory with a marker of its own does not move as one")
 	errSuperseded     = errors.New("superseded by another version")
 	errTorn           = errors.New("a writer was killed: the file is kept, not published")
@@ -78,6 +80,8 @@ var errnos = []struct { //nolint:gochecknoglobals // a constant table
 	{errIsDirectory, syscall.EISDIR},
 	{errNotDirectory, syscall.ENOTDIR},
 	{errPartitionMove, syscall.EXDEV},
+	{errRegistered, syscall.EPERM},
+	{errProjected, syscall.EPERM},
 	{errMarkedMove, syscall.EXDEV},
 	{errSuperseded, syscall.ESTALE},
 	{errTorn, syscall.EIO},

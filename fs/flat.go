@@ -9,20 +9,51 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/attr"
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/table"
 )
 
 // This file has what a store without directories needs (S3): the directories
 // that live in the mount alone, and what the view has to be told.
 
 // lookup finds what is at path: a directory that lives in the mount alone, or
-// what the view has there.
+// what the view has there. A partition that the catalog has by now is its own.
 func (f *FS) lookup(ctx context.Context, path string) (catalogview.Node, error) {
-	if f.local.has(path) {
-		if n, err := f.localNode(ctx, path); err == nil {
-			return n, nil
+	if !f.local.has(path) {
+		return f.View.Lookup(ctx, path)
+	}
+	n, err := f.localNode(ctx, path)
+	if err != nil {
+		return f.View.Lookup(ctx, path)
+	}
+	if n.Table.Partitions != table.PartitionsOnDisk && n.Level <= len(n.Table.Keys) {
+		if known, err := f.View.Lookup(ctx, path); err == nil && known.Registered {
+			return known, nil
 		}
 	}
-	return f.View.Lookup(ctx, path)
+	return n, nil
+}
+
+// onlyHere returns the directory of the partition that path lies in, or on the
+// way to one, where the catalog has partitions of its own, and not this one: no
+// listing but the mount's has it, whatever is published there. "": it is in none.
+func (f *FS) onlyHere(ctx context.Context, path string) string {
+	parts := strings.Split(path, "/")
+	if len(parts) < 4 {
+		return "" // a file in a table's own directory
+	}
+	at := child(parts[0], parts[1])
+	if !f.local.has(at) {
+		return "" // nothing here lives in the mount alone
+	}
+	n, err := f.View.Lookup(ctx, at)
+	if err != nil || n.Table == nil || n.Table.Partitions != table.PartitionsInCatalog {
+		return ""
+	}
+	dir := strings.Join(parts[:min(2+len(n.Table.Keys), len(parts)-1)], "/")
+	if n, err = f.View.Lookup(ctx, dir); err == nil && n.Registered {
+		return ""
+	}
+	return dir
 }
 
 // localNode describes the directory path below a table; it asks for nothing.
@@ -45,8 +76,10 @@ func (f *FS) published(path string, o objectstore.Object) {
 	f.View.Wrote(o)
 	f.verified.note(o)
 	f.changedIn(o.Location)
+	ctx, cancel := f.background()
+	defer cancel()
 	dir, _ := parent(path)
-	f.warnLocal(path, f.local.filled(dir))
+	f.warnLocal(path, f.local.filled(dir, f.onlyHere(ctx, path)))
 }
 
 // vanished tells them that the object at path is gone. Its directory stays, as
@@ -65,7 +98,10 @@ func (f *FS) vanished(path string, loc objectstore.Location) {
 // came or went.
 func (f *FS) changedIn(loc objectstore.Location) {
 	dir, _ := parent(strings.TrimSuffix(loc.Key, "/"))
-	f.Attr.Delete(timeKey(objectstore.Location{Bucket: loc.Bucket, Key: dir + "/"}))
+	if dir != "" { // else a bucket's own, which a partition may have
+		dir += "/"
+	}
+	f.Attr.Delete(timeKey(objectstore.Location{Bucket: loc.Bucket, Key: dir}))
 }
 
 // keepLocal keeps the directory of path, if it lies below a table's own.
@@ -171,6 +207,30 @@ func (f *FS) ownMarkers(ctx context.Context, n catalogview.Node) ([]objectstore.
 		return nil, err
 	}
 	return own, nil
+}
+
+// catalogDirectory says why a directory that the catalog has, or its table's
+// projection, is not removed: it is there whatever the store holds.
+func (f *FS) catalogDirectory(ctx context.Context, path string, n catalogview.Node) error {
+	if f.ReadOnly {
+		return errReadOnly
+	}
+	if n.Level < len(n.Table.Keys) || len(f.local.children(path)) > 0 {
+		return objectstore.ErrNotEmpty // its partitions
+	}
+	dir := n.Location()
+	for e, err := range f.Store.List(ctx, dir, objectstore.ListOptions{Delimiter: true, Limit: 2}) {
+		if err != nil {
+			return err
+		}
+		if e.Key != dir.Key || e.Prefix || e.Size > 0 {
+			return objectstore.ErrNotEmpty
+		}
+	}
+	if n.Table.Partitions == table.PartitionsProjected {
+		return errProjected
+	}
+	return errRegistered
 }
 
 // rememberDirectory keeps what is remembered of a new directory.

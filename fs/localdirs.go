@@ -16,8 +16,8 @@ import (
 const maxLocalDirectories = 100_000
 
 // localDirectories are the directories that live in this mount alone, on a
-// store that has none: what mkdir made, until something is published in it, and
-// what a removal emptied, until rmdir. No object stands for them, so that no
+// store that has none: what mkdir made, until something is published in it (and a
+// partition of the catalog's is registered), and what a removal emptied, until rmdir. No object stands for them, so that no
 // engine ever reads one. Those that mkdir made survive a remount, in file ("":
 // they do not). All methods may be called concurrently.
 type localDirectories struct {
@@ -208,13 +208,13 @@ func (l *localDirectories) moveOne(from, to string) error {
 	return errors.Join(append(problems, l.drop(from))...)
 }
 
-// filled notes that something was published in dir: the store has it now, and
-// all above it.
-func (l *localDirectories) filled(dir string) error {
+// filled notes that something was published in dir: the lake has it now, and all
+// above it; but not kept, if that is among them, nor what is above that. "": none.
+func (l *localDirectories) filled(dir, kept string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var problems []error
-	for {
+	for kept == "" || dir != kept {
 		if d := l.dirs[dir]; d != nil {
 			problems = append(problems, l.unmake(d, dir))
 			d.emptied = false
@@ -225,6 +225,7 @@ func (l *localDirectories) filled(dir string) error {
 		}
 		dir, _ = parent(dir)
 	}
+	return errors.Join(problems...)
 }
 
 // note appends a change to file: "+" or "-" and the path, a line each.

@@ -48,9 +48,9 @@ func TestLocalDirectoriesStayWhileSomethingSpeaksForThem(t *testing.T) {
 	must(l.remove("s/o/a/b"))
 	wantLocal(t, l, "", "s", "s/o", "s/o/a")
 	must(l.make("s/o/a/c/d"))
-	must(l.filled("s/o/a/c"))
+	must(l.filled("s/o/a/c", ""))
 	wantLocal(t, l, "", "s", "s/o", "s/o/a", "s/o/a/c", "s/o/a/c/d")
-	must(l.filled("s/o/a/c/d"))
+	must(l.filled("s/o/a/c/d", ""))
 	wantLocal(t, l)
 	must(l.make("s/o/x/y"))
 	must(l.remove("s/o/x"))
@@ -58,6 +58,12 @@ func TestLocalDirectoriesStayWhileSomethingSpeaksForThem(t *testing.T) {
 	if l.made != 0 {
 		t.Errorf("made = %d, want 0", l.made)
 	}
+	must(l.make("s/o/a/b"))
+	must(l.make("s/o/a"))
+	must(l.filled("s/o/a/b", "s/o/a")) // a partition that the catalog does not know
+	wantLocal(t, l, "", "s", "s/o", "s/o/a")
+	must(l.filled("s/o/a", "s/o/a"))
+	wantLocal(t, l, "", "s", "s/o", "s/o/a")
 }
 
 func TestLocalDirectoriesMove(t *testing.T) {

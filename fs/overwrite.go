@@ -16,10 +16,10 @@ import (
 // redirect begins a new version of the name for the calling thread and answers
 // ESTALE, upon which the kernel looks the name up again and gets the staged node.
 func (o *objectNode) redirect(ctx context.Context, flags uint32) syscall.Errno {
-	return o.fs.redirect(ctx, o.name, o.object().Location, flags)
+	return o.fs.redirect(ctx, o.name, flags)
 }
 
-func (f *FS) redirect(ctx context.Context, n *name, loc objectstore.Location, flags uint32) syscall.Errno {
+func (f *FS) redirect(ctx context.Context, n *name, flags uint32) syscall.Errno {
 	tid := thread(ctx)
 	work, cancel := f.background()
 	defer cancel()
@@ -28,7 +28,7 @@ func (f *FS) redirect(ctx context.Context, n *name, loc objectstore.Location, fl
 		cancel()
 		return f.reopen(ctx, n, flags)
 	}
-	s, err := f.newVersion(work, n, loc, flags)
+	s, err := f.newVersion(work, n, flags)
 	if errors.Is(err, objectstore.ErrNotExist) {
 		return toErrno(errSuperseded) // the second look-up will say so
 	}
@@ -55,12 +55,12 @@ func (f *FS) reopen(ctx context.Context, n *name, flags uint32) syscall.Errno {
 	}
 	nm := f.names.acquire(path)
 	defer f.names.release(nm)
-	return f.redirect(ctx, nm, now.Object.Location, flags)
+	return f.redirect(ctx, nm, flags)
 }
 
 // newVersion returns a staged node, reserved for one open, that begins as the
-// object at loc is now. O_APPEND opens of one name share one.
-func (f *FS) newVersion(ctx context.Context, n *name, loc objectstore.Location, flags uint32) (*stagedNode, error) {
+// object at n's path is now. O_APPEND opens of one name share one.
+func (f *FS) newVersion(ctx context.Context, n *name, flags uint32) (*stagedNode, error) {
 	path, _ := f.names.pathOf(n)
 	t, err := f.View.Resolve(ctx, path)
 	if err != nil {
@@ -70,7 +70,7 @@ func (f *FS) newVersion(ctx context.Context, n *name, loc objectstore.Location, 
 		return nil, table.ErrInsertOnly
 	}
 	for {
-		s, err := f.beginVersion(ctx, n, newWrite(path, t), loc, flags)
+		s, err := f.beginVersion(ctx, n, newWrite(path, t), flags)
 		if !errors.Is(err, objectstore.ErrChanged) || ctx.Err() != nil {
 			return s, err
 		}
@@ -80,12 +80,12 @@ func (f *FS) newVersion(ctx context.Context, n *name, loc objectstore.Location, 
 }
 
 // beginVersion is newVersion; ErrChanged if the object was replaced meanwhile.
-func (f *FS) beginVersion(ctx context.Context, n *name, w staging.NewWrite, loc objectstore.Location, flags uint32) (*stagedNode, error) {
+func (f *FS) beginVersion(ctx context.Context, n *name, w staging.NewWrite, flags uint32) (*stagedNode, error) {
 	// The precondition is taken here, from the store: a cached one would refuse
 	// a good write, one taken at the publish would lose another's.
-	base, err := f.Store.Stat(ctx, loc)
+	base, err := f.Store.Stat(ctx, w.Target)
 	if errors.Is(err, objectstore.ErrNotExist) {
-		f.superseded(loc)
+		f.superseded(w.Target)
 	}
 	if err != nil {
 		return nil, err

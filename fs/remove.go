@@ -172,6 +172,9 @@ func (f *FS) rmdir(ctx context.Context, path string) error {
 	if n.Kind == catalogview.KindTable {
 		return f.rmdirTable(ctx, path)
 	}
+	if n.Registered {
+		return f.catalogDirectory(ctx, path, n)
+	}
 	if err = f.mayRemoveDirectory(path, n.Location()); err != nil {
 		return err
 	}

@@ -297,7 +297,7 @@ func (m *move) renamed(s *stagedNode, loc objectstore.Location) []*stagedNode {
 // directory renames a directory below the partitions: in one step of the store
 // where it has directories, else object by object.
 func (m *move) directory(ctx context.Context, n catalogview.Node) error {
-	if partition(n.Table, n.Level, m.from) {
+	if n.Registered || partition(n.Table, n.Level, m.from) {
 		return errPartitionMove
 	}
 	if _, err := m.fs.View.Resolve(ctx, m.from); err != nil {
@@ -361,7 +361,7 @@ func (m *move) directoryTarget(ctx context.Context) (objectstore.Location, error
 		return none, objectstore.ErrExist
 	case n.Kind != catalogview.KindDirectory:
 		return none, errNotDirectory
-	case partition(n.Table, n.Level, m.to):
+	case n.Registered, partition(n.Table, n.Level, m.to):
 		return none, errPartitionMove
 	}
 	return n.Location(), m.fs.mayCreate()
