@@ -33,6 +33,9 @@ func (b below) values(n int) (values []string, ok bool) {
 // is an error, with the path as far as it is known.
 func (v *View) enter(ctx context.Context, b below) (below, error) {
 	n := len(b.table.Keys)
+	if b.table.Partitions == table.PartitionsProjected && v.outOfRange(b) {
+		return b, notExist(b.path)
+	}
 	if b.table.Partitions == table.PartitionsOnDisk || len(b.comps) < n {
 		return b, nil
 	}
@@ -52,6 +55,31 @@ func (v *View) enter(ctx context.Context, b below) (below, error) {
 		return b, &VerdictError{Table: b.id() + "/" + strings.Join(b.comps[:n], "/"), Class: p.refused.class, Reason: p.refused.reason}
 	}
 	return b, nil
+}
+
+// outOfRange says that a path lies in a directory that would be a partition by its
+// name, and is none of the table's projection.
+func (v *View) outOfRange(b below) bool {
+	for i, name := range b.comps[:max(0, len(b.comps)-1)] {
+		if _, err := b.table.ParsePartition(name, i); errors.Is(err, table.ErrNotPartition) {
+			return false
+		}
+		value, ok := b.table.PartitionText(name, i)
+		if !ok || !b.table.Projection.InRange(i, value, v.o.Now()) {
+			return true
+		}
+	}
+	return false
+}
+
+// nowhere says that a path lies in a directory of values of a projection with a
+// template, where only partitions are: the table's own location has nothing of them.
+func (b below) nowhere() bool {
+	if b.table.Partitions != table.PartitionsProjected || b.part != nil || !b.table.Projection.Templated() || len(b.comps) == 0 {
+		return false
+	}
+	_, ok := b.table.PartitionText(b.comps[0], 0)
+	return ok
 }
 
 // partition returns the partition of all values that the catalog has, or projects.
@@ -92,6 +120,8 @@ func (v *View) lookupPartitioned(ctx context.Context, b below) (Node, error) {
 		return Node{}, fmt.Errorf("look up %q: %w", b.path, err)
 	case there:
 		return b.partitionNode(), nil
+	case b.nowhere():
+		return Node{}, notExist(b.path)
 	}
 	n, err := v.lookupStored(ctx, b)
 	if err != nil || n.Kind != KindDirectory || len(b.comps) > len(b.table.Keys) {

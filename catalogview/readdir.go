@@ -197,6 +197,9 @@ func (l *lister) list(ctx context.Context, entries iter.Seq2[objectstore.Entry, 
 		return err
 	}
 	prefix := b.directory()
+	if b.nowhere() {
+		entries = func(func(objectstore.Entry, error) bool) {}
+	}
 	for e, err := range entries {
 		if err != nil && l.skip != nil && errors.Is(err, objectstore.ErrNoBucket) {
 			break // nothing can lie there; the partitions may lie elsewhere

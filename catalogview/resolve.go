@@ -96,10 +96,17 @@ func (v *View) checkProjected(b below, level int) error {
 	if b.table.Partitions != table.PartitionsProjected || level >= len(b.table.Keys) || table.Hidden(b.base()) {
 		return nil
 	}
-	if value, ok := b.table.PartitionText(b.base(), level); ok && b.table.Projection.InRange(level, value, v.o.Now()) {
+	if v.projectedName(b) {
 		return nil
 	}
 	return fmt.Errorf("directory %q: it is no value of the table's partition projection: %w", b.path, table.ErrName)
+}
+
+// projectedName says that the last component of a path is a value of the table's
+// projection.
+func (v *View) projectedName(b below) bool {
+	value, ok := b.table.PartitionText(b.base(), len(b.comps)-1)
+	return ok && b.table.Projection.InRange(len(b.comps)-1, value, v.o.Now())
 }
 
 // existing yields the names of the directories beside b, those of beside first.
@@ -189,6 +196,11 @@ func (v *View) writable(ctx context.Context, path string) (below, error) {
 	}
 	if b.table.IsMetadata(b.comps[0]) {
 		return below{}, b.metadataError()
+	}
+	if parent := b; len(b.comps) > 1 {
+		if parent.comps = b.comps[:len(b.comps)-1]; parent.nowhere() && len(parent.comps) < len(b.table.Keys) && !v.projectedName(b) {
+			return below{}, fmt.Errorf("%q: only partitions lie here, by the table's storage.location.template: %w", path, table.ErrName)
+		}
 	}
 	_, err = b.partitionLevels(len(b.comps) - 1)
 	return b, err
