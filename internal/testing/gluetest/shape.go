@@ -3,6 +3,7 @@ package gluetest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -15,13 +16,36 @@ type Many struct {
 	Location func(values []string) string // nil: "s3://lake/" and the values as directories
 }
 
-// shape makes the entries of partitions that look alike.
+// shape makes the entries of partitions that look alike: what is the same in all
+// is JSON already.
 type shape struct {
 	where    names
 	keys     []column
-	columns  json.RawMessage
-	created  json.RawMessage
 	location func(values []string) string
+
+	middle  json.RawMessage // between the values and the columns
+	columns json.RawMessage // the columns, and a comma
+	end     json.RawMessage // behind the location
+}
+
+func newShape(n names, keys []column, m Many) *shape {
+	const hive = "org.apache.hadoop.hive.ql.io.parquet."
+	s := &shape{where: n, keys: keys, location: m.Location}
+	s.middle = fields(object{{"DatabaseName", quote(n.database)}, {"TableName", quote(n.table)}, {"CreationTime", now()}}, `,"StorageDescriptor":{`)
+	s.columns = fields(object{{"Columns", wide(m.Columns)}}, ",")
+	s.end = append(json.RawMessage(","), fields(object{
+		{"InputFormat", quote(hive + "MapredParquetInputFormat")},
+		{"OutputFormat", quote(hive + "MapredParquetOutputFormat")},
+		{"SerdeInfo", object{{"SerializationLibrary", quote(hive + "serde.ParquetHiveSerDe")}}.raw()},
+	}, "},")...)
+	s.end = append(s.end, fields(object{{"CatalogId", quote(n.catalog)}}, "}")...)
+	return s
+}
+
+// fields are an object without its braces, and what follows.
+func fields(o object, end string) json.RawMessage {
+	raw := o.raw()
+	return append(raw[1:len(raw)-1], end...)
 }
 
 // AddMany adds partitions to a table.
@@ -32,7 +56,7 @@ func (c Catalog) AddMany(database, table string, m Many) {
 		if err != nil {
 			return err
 		}
-		shape := &shape{where: n, keys: t.keys(), columns: wide(m.Columns), created: now(), location: m.Location}
+		shape := newShape(n, t.keys(), m)
 		for i := range m.Count {
 			if err := s.addPartition(t, &partition{values: m.Values(i), shape: shape}); err != nil {
 				return err
@@ -53,23 +77,13 @@ func wide(n int) json.RawMessage {
 
 // entry makes a partition's entry.
 func (s *shape) entry(values []string, withoutColumns bool) json.RawMessage {
-	const hive = "org.apache.hadoop.hive.ql.io.parquet."
-	var sd object
+	var columns json.RawMessage
 	if !withoutColumns {
-		sd.set("Columns", s.columns)
+		columns = s.columns
 	}
-	sd.set("Location", quote(s.at(values)))
-	sd.set("InputFormat", quote(hive+"MapredParquetInputFormat"))
-	sd.set("OutputFormat", quote(hive+"MapredParquetOutputFormat"))
-	sd.set("SerdeInfo", object{{"SerializationLibrary", quote(hive + "serde.ParquetHiveSerDe")}}.raw())
-	return object{
-		{"Values", encode(values)},
-		{"DatabaseName", quote(s.where.database)},
-		{"TableName", quote(s.where.table)},
-		{"CreationTime", s.created},
-		{"StorageDescriptor", sd.raw()},
-		{"CatalogId", quote(s.where.catalog)},
-	}.raw()
+	return slices.Concat(
+		[]byte(`{"Values":`), encode(values), []byte(","), s.middle, columns,
+		[]byte(`"Location":`), quote(s.at(values)), s.end)
 }
 
 func (s *shape) at(values []string) string {
@@ -77,10 +91,10 @@ func (s *shape) at(values []string) string {
 		return s.location(values)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "s3://lake/%s/%s/", s.where.database, s.where.table)
+	b.WriteString("s3://lake/" + s.where.database + "/" + s.where.table + "/")
 	for i, v := range values {
 		if i < len(s.keys) {
-			fmt.Fprintf(&b, "%s=%s/", s.keys[i].Name, v)
+			b.WriteString(s.keys[i].Name + "=" + v + "/")
 		}
 	}
 	return b.String()
