@@ -138,6 +138,10 @@ func (v *View) countBelow(ctx context.Context, b below, s Status) (Status, error
 		}
 		return true
 	})
+	if errors.As(err, &verdict) {
+		s.Readable, s.Writable, s.Reason = false, false, verdict.Reason
+		return s, nil
+	}
 	s.UnreachableKeys, s.Shadowed = count.unreachable, count.shadowed
 	s.HiddenObjects = count.beside[:min(len(count.beside), maxNamed)]
 	s.UnregisteredAll, s.Unregistered = len(count.unregistered), count.unregistered[:min(len(count.unregistered), maxNamed)]
