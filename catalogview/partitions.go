@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -96,9 +98,10 @@ func (l *partitionList) each(f func(table.Partition) bool) {
 		}
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	for key, p := range l.mu.added {
-		if _, twice := l.index[key]; !twice && !f(p) {
+	added := slices.Collect(maps.Values(l.mu.added)) // f may take its time
+	l.mu.Unlock()
+	for _, p := range added {
+		if _, twice := l.index[valuesKey(p.Values)]; !twice && !f(p) {
 			return
 		}
 	}

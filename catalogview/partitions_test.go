@@ -324,6 +324,32 @@ func TestRegisterAtThePublish(t *testing.T) {
 	})
 }
 
+// A listing that is read slowly holds nothing up.
+func TestRegisterWhileAListingIsRead(t *testing.T) {
+	v, c, _ := catalogView(t, nil)
+	c.table("t", "s3://b/t", "dt:string")
+	register := func(value string) {
+		t.Helper()
+		if err := v.Register(t.Context(), "db/t/dt="+value+"/f", objectstore.Location{Bucket: "b", Key: "t/dt=" + value + "/f"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantLs(t, v, "db/t")
+	register("1")
+	n := 0
+	for _, err := range v.ReadDir(t.Context(), "db/t") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+		register("2")
+	}
+	if n != 1 {
+		t.Errorf("%d names, want the one that was there", n)
+	}
+	wantLs(t, v, "db/t", "dt=1/", "dt=2/")
+}
+
 func TestRegisterFailsAndIsTriedAgain(t *testing.T) {
 	v, c, _ := catalogView(t, nil)
 	c.table("t", "s3://b/t", "dt:string")
