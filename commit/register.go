@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
@@ -35,6 +36,9 @@ func (e *RegisterError) Unwrap() error {
 
 const notRegistered = "a partition is not registered"
 
+// registerTime bounds one registration. The catalog's own limits end it earlier.
+const registerTime = time.Minute
+
 // register registers the partition of what is at path, at loc, by now: nil or a
 // *RegisterError. It is called between the publish and the removal of its record,
 // so that a crash in between is made good by Recover.
@@ -42,7 +46,7 @@ func (c *Committer) register(ctx context.Context, path string, loc objectstore.L
 	if c.registrar == nil || path == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.retry)
+	ctx, cancel := context.WithTimeout(ctx, registerTime)
 	defer cancel()
 	if err := c.registrar.Register(ctx, path, loc); err != nil {
 		return &RegisterError{Path: path, Cause: err}
