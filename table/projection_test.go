@@ -85,8 +85,8 @@ func TestCase50_MinutesSinceTheEpochAnEnumAndAnInjectedKey(t *testing.T) {
 		t.Errorf("minutes: got %q of %d, want %q of %d", got, total, want, now.Unix()/60+1)
 	}
 	allocs := testing.AllocsPerRun(10, func() {
-		values, _ := p.Values(0, 100, now)
-		for range values {
+		some, _ := p.Values(0, 100, now)
+		for range some {
 			continue
 		}
 	})

@@ -173,8 +173,9 @@ func (t dateToken) monthName(month int) string {
 // parse reads what format writes, and nothing else: it returns Unix seconds.
 func (f *dateFormat) parse(text string) (int64, error) {
 	date := [years + 1]int{years: 1, months: 1, days: 1}
-	rest, ok := text, true
+	rest := text
 	for _, t := range f.tokens {
+		var ok bool
 		if t.letters == 0 {
 			rest, ok = strings.CutPrefix(rest, t.literal)
 		} else {
