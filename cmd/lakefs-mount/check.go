@@ -197,13 +197,13 @@ func (p *program) checkSource(ctx context.Context, r *request, source string, re
 	if !r.source.onS3() {
 		report(checkAttributes(r.source.folder))
 	}
-	of := parts{store: store, roots: roots, log: log}
-	view := newView(r, of)
+	view, src := newTree(r, parts{store: store, roots: roots, log: log})
+	defer src.Close()  //nolint:errcheck // nothing was written
 	defer view.Close() //nolint:errcheck // nothing was written
 	if s3, ok := store.(*objectstore.S3); ok {
 		bucket := bucketCheck{r: r, store: s3, report: report}
 		if r.source.glue {
-			(&catalogCheck{bucketCheck: bucket, src: newCatalog(r, of, viewOptions(r, of)), view: view}).run(ctx)
+			(&catalogCheck{bucketCheck: bucket, src: src, view: view}).run(ctx)
 			return
 		}
 		if !bucket.run(ctx, roots) {

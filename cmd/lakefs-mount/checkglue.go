@@ -114,12 +114,8 @@ func (c *catalogCheck) listTables(ctx context.Context, names []string) error {
 	for _, name := range names[:min(len(names), checkGlueListed)] {
 		if !asked {
 			asked = true
-			if _, err := c.src.Database(ctx, name); err != nil {
-				if err := c.failedCall(glueCall{action: "GetDatabase", database: name}, err); err != nil {
-					return err
-				}
-			} else {
-				c.report(finding{what: checkDatabase, detail: "works"})
+			if err := c.database(ctx, name); err != nil {
+				return err
 			}
 		}
 		done, err := c.tablesOf(ctx, name)
@@ -136,6 +132,18 @@ func (c *catalogCheck) listTables(ctx context.Context, names []string) error {
 	if listed > 0 {
 		c.report(finding{what: checkTables, detail: fmt.Sprintf("works, %s of %s looked at", countOf(len(c.tables), "table"), countOf(listed, "database"))})
 	}
+	return nil
+}
+
+func (c *catalogCheck) database(ctx context.Context, name string) error {
+	d, err := c.src.Database(ctx, name)
+	if err == nil && d.Guessed {
+		err = fmt.Errorf("whether %q is there cannot be seen, nor its entry: %w", name, objectstore.ErrPermission)
+	}
+	if err != nil {
+		return c.failedCall(glueCall{action: "GetDatabase", database: name}, err)
+	}
+	c.report(finding{what: checkDatabase, detail: "works"})
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 type keptWrites struct {
 	store     closingStore
 	view      *catalogview.View
+	catalog   catalog
 	area      *staging.Area
 	committer *commit.Committer
 }
@@ -36,12 +37,12 @@ func (p *program) keptWrites(r *request) (*keptWrites, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	view := newView(r, parts{store: store, roots: roots, log: log})
+	view, src := newTree(r, parts{store: store, roots: roots, log: log})
 	committer := commit.New(commit.Options{
 		Store: store, Area: area, Log: log, CheckFormat: r.settings.CheckFormat, Retry: commitRetry(r),
 		Registrar: registrar(r, view),
 	})
-	return &keptWrites{store: store, view: view, area: area, committer: committer}, nil
+	return &keptWrites{store: store, view: view, catalog: src, area: area, committer: committer}, nil
 }
 
 func (k *keptWrites) list(context.Context) ([]stagedWrite, error) {
@@ -69,5 +70,5 @@ func (k *keptWrites) save(ctx context.Context, w stagedWrite, dir string) (strin
 }
 
 func (k *keptWrites) Close() error {
-	return errors.Join(k.view.Close(), k.area.Close(), k.store.Close())
+	return errors.Join(k.view.Close(), k.catalog.Close(), k.area.Close(), k.store.Close())
 }

@@ -179,6 +179,7 @@ func (s *served) await(ctx context.Context, signals <-chan os.Signal) error {
 				if s3, ok := s.store.(*objectstore.S3); ok {
 					s3.RefreshCredentials()
 				}
+				s.catalog.refreshCredentials()
 				s.fs.Refresh("")
 			case syscall.SIGUSR1:
 				s.logState(ctx)

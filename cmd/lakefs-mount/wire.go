@@ -38,6 +38,7 @@ type lake struct {
 	log       *slog.Logger
 	store     objectstore.Store
 	view      *catalogview.View
+	catalog   catalog
 	area      *staging.Area
 	committer *commit.Committer
 	attr      *attr.Store
@@ -48,7 +49,7 @@ type lake struct {
 	closers []func() error // in order of opening
 }
 
-// parts are what a view is made of.
+// parts are what a tree is made of.
 type parts struct {
 	store   objectstore.Store
 	roots   []string
@@ -56,10 +57,12 @@ type parts struct {
 	metrics *lakemetrics.Set // counts the requests to a catalog service; nil: nobody
 }
 
-// newView makes the tree of r's source over its store.
-func newView(r *request, p parts) *catalogview.View {
+// newTree makes the tree of r's source over its store, and the source. It asks
+// neither anything. The caller closes the View, then the catalog.
+func newTree(r *request, p parts) (*catalogview.View, catalog) {
 	o := viewOptions(r, p)
-	return catalogview.NewView(newCatalog(r, p, o), p.store, o)
+	src := newCatalog(r, p, o)
+	return catalogview.NewView(src, p.store, o), src
 }
 
 func viewOptions(r *request, p parts) catalogview.Options {
@@ -78,13 +81,44 @@ func viewOptions(r *request, p parts) catalogview.Options {
 	return o
 }
 
-// newCatalog is what r's source says, as far as --database and --table let it. It
-// asks nothing.
-func newCatalog(r *request, p parts, o catalogview.Options) catalogview.Source {
+// catalog is what a source says, as far as --database and --table let it.
+type catalog struct {
+	catalogview.Source
+
+	glue *catalogview.Glue // nil: manifests
+}
+
+func newCatalog(r *request, p parts, o catalogview.Options) catalog {
+	var c catalog
 	if r.source.glue {
-		return catalogview.NewGlue(glueOptions(r, p.log, p.metrics))
+		c.glue = catalogview.NewGlue(glueOptions(r, p.log, p.metrics))
+		c.Source = c.glue
+	} else {
+		c.Source = catalogview.NewManifests(p.store, r.source.location(), o)
 	}
-	return catalogview.NewManifests(p.store, r.source.location(), o)
+	if v := r.settings; len(v.Databases)+len(v.Tables) > 0 {
+		narrow, err := catalogview.Narrow(c.Source, v.Databases, v.Tables)
+		if err != nil {
+			panic(err) // settings took the patterns
+		}
+		c.Source = narrow
+	}
+	return c
+}
+
+// refreshCredentials has the next request to a catalog service read them anew.
+func (c catalog) refreshCredentials() {
+	if c.glue != nil {
+		c.glue.RefreshCredentials()
+	}
+}
+
+// Close lets go of the connections to a catalog service.
+func (c catalog) Close() error {
+	if c.glue == nil {
+		return nil
+	}
+	return c.glue.Close()
 }
 
 // orOff turns the setting 0, "not at all", into what Options have for it.
@@ -149,8 +183,8 @@ func (l *lake) open(ctx context.Context, r *request) error {
 	memory := budget.New(memoryLimit(r.settings.MemoryLimit))
 	l.cache = cache.New(cache.Options{Budget: memory})
 	l.closers = append(l.closers, func() error { l.cache.Close(); return nil })
-	l.view = newView(r, parts{l.store, roots, l.log, l.metrics})
-	l.closers = append(l.closers, l.view.Close)
+	l.view, l.catalog = newTree(r, parts{l.store, roots, l.log, l.metrics})
+	l.closers = append(l.closers, l.catalog.Close, l.view.Close)
 	l.committer = commit.New(commit.Options{
 		Store: l.store, Area: l.area, Log: l.log, CheckFormat: r.settings.CheckFormat, Retry: commitRetry(r),
 		Registrar: registrar(r, l.view),
