@@ -403,8 +403,10 @@ func TestRule11_ViewsAreJSONAlone(t *testing.T) {
 			t.Errorf("%s: got %+v", what, got)
 		}
 	}
-	if got := glueTable(func(e obj) { e["ViewOriginalText"] = "" }); got.Kind != Hive {
-		t.Errorf("an empty view text: got %s", got.Kind)
+	for _, text := range []string{"", "SELECT 1"} {
+		if got := glueTable(func(e obj) { e["ViewOriginalText"] = text }); got.Kind != Hive {
+			t.Errorf("view text %q beside a location: got %s", text, got.Kind)
+		}
 	}
 }
 
@@ -413,8 +415,10 @@ func TestRule11_HiveSerdeTableWithoutProviderIsOrdinary(t *testing.T) {
 	if got.Kind != Hive || !got.Writable || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "gluecat") {
 		t.Errorf("got %s, %s, notes %q", got.Kind, got.Reason, got.Notes)
 	}
-	if got = glueTable(with(providerKey, "parquet")); len(got.Notes) != 0 {
-		t.Errorf("with a provider: got notes %q", got.Notes)
+	for _, provider := range []string{"parquet", "hive"} {
+		if got = glueTable(with(providerKey, provider)); len(got.Notes) != 0 {
+			t.Errorf("provider %s: got notes %q", provider, got.Notes)
+		}
 	}
 }
 

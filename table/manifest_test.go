@@ -170,6 +170,7 @@ func TestRule5SchemaParts(t *testing.T) {
 		{"huge count", obj{key + ".numParts": "999999999999"}, "part.0 is missing"},
 		{"bad JSON", obj{key: `{"type":`}, "no JSON"},
 		{"no struct", obj{key: `{"type":"map"}`}, `"map"`},
+		{"a field that is none", obj{key: `{"type":"struct","fields":[1]}`}, "fields[0] is a number"},
 	} {
 		tab := ParseManifest("db", "t", manifest(func(m obj) { m["parameters"] = c.parameters }), Limits{})
 		if c.reason == "" {

@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 )
@@ -9,7 +10,23 @@ import (
 const schemaKey = "spark.sql.sources.schema"
 
 // sparkSchema is the schema that Spark keeps in an entry's parameters.
-type sparkSchema struct{ columns []Column }
+type sparkSchema struct {
+	columns []Column
+	byName  map[string]Column
+}
+
+// byName finds columns by their names in lower case, the first of equal ones. An entry
+// may have so many that looking through them for each key would never end.
+func byName(columns []Column) map[string]Column {
+	m := make(map[string]Column, len(columns))
+	for _, c := range columns {
+		lower := strings.ToLower(c.Name)
+		if _, twice := m[lower]; !twice {
+			m[lower] = c
+		}
+	}
+	return m
+}
 
 // readSchema reads it, whole or in parts (rule 5); nil for none, which is no error
 // (rule 7). Each error names the parameter.
@@ -38,7 +55,7 @@ func readSchema(parameters map[string]string) (*sparkSchema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parameter %s: %w", what, err)
 	}
-	return &sparkSchema{columns}, nil
+	return &sparkSchema{columns, byName(columns)}, nil
 }
 
 // joinSchema returns the schema's text, and of how many parts it was joined.
@@ -89,21 +106,13 @@ func numbered(parameters map[string]string, count, prefix string) ([]string, err
 	return values, nil
 }
 
-// column finds a column by its name, without case.
-func (s *sparkSchema) column(name string) (Column, bool) {
+// has says that the schema has a column, without case. Without a schema none is missing.
+func (s *sparkSchema) has(name string) bool {
 	if s == nil {
-		return Column{}, false
+		return true
 	}
-	return findColumn(s.columns, name)
-}
-
-func findColumn(columns []Column, name string) (Column, bool) {
-	for _, c := range columns {
-		if strings.EqualFold(c.Name, name) {
-			return c, true
-		}
-	}
-	return Column{}, false
+	_, ok := s.byName[strings.ToLower(name)]
+	return ok
 }
 
 // settleColumns takes columns and keys from Spark's parameters where they are the
@@ -118,7 +127,7 @@ func (e *entry) settleColumns(schema *sparkSchema) error {
 		return err
 	}
 	for i, name := range partCols {
-		if _, ok := schema.column(name); !ok && schema != nil && e.Kind != Delta {
+		if !schema.has(name) && e.Kind != Delta {
 			return fmt.Errorf("partition column %.255q (parameter %s.partCol.%d) is not in %s", name, schemaKey, i, schemaKey)
 		}
 	}
@@ -132,22 +141,23 @@ func (e *entry) settleColumns(schema *sparkSchema) error {
 	case schema != nil && e.Kind == Delta:
 		e.Columns = schema.columns
 	case schema != nil:
-		e.Columns = partitionsLast(schema.columns, e.Keys, partCols)
+		e.Columns = schema.partitionsLast(e.Keys, partCols)
 	case e.placeholderColumns():
 		e.Columns = nil
 	}
 	return nil
 }
 
-// sparkKeys makes keys of partition columns. Where no schema tells a type it is
-// string.
+// sparkKeys makes keys of partition columns. Where neither schema nor columns tell a
+// type it is string.
 func (e *entry) sparkKeys(schema *sparkSchema, partCols []string) []Column {
+	known := byName(e.Columns)
+	if schema != nil {
+		maps.Copy(known, schema.byName)
+	}
 	keys := make([]Column, 0, len(partCols))
 	for _, name := range partCols {
-		c, ok := schema.column(name)
-		if !ok {
-			c, ok = findColumn(e.Columns, name)
-		}
+		c, ok := known[strings.ToLower(name)]
 		if !ok {
 			c.Type = "string"
 		}
@@ -158,7 +168,7 @@ func (e *entry) sparkKeys(schema *sparkSchema, partCols []string) []Column {
 
 // partitionsLast orders columns as Spark restores them: data columns, then the
 // partition columns in the order of partCols, or of the keys if there are none.
-func partitionsLast(columns, keys []Column, partCols []string) []Column {
+func (s *sparkSchema) partitionsLast(keys []Column, partCols []string) []Column {
 	if len(partCols) == 0 {
 		for _, k := range keys {
 			partCols = append(partCols, k.Name)
@@ -168,14 +178,14 @@ func partitionsLast(columns, keys []Column, partCols []string) []Column {
 	for _, name := range partCols {
 		last[strings.ToLower(name)] = true
 	}
-	out := make([]Column, 0, len(columns))
-	for _, c := range columns {
+	out := make([]Column, 0, len(s.columns))
+	for _, c := range s.columns {
 		if !last[strings.ToLower(c.Name)] {
 			out = append(out, c)
 		}
 	}
 	for _, name := range partCols {
-		if c, ok := findColumn(columns, name); ok {
+		if c, ok := s.byName[strings.ToLower(name)]; ok {
 			out = append(out, c)
 		}
 	}

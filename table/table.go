@@ -99,7 +99,8 @@ type Table struct {
 	// Format of the files: "parquet", "orc", "avro", "csv", "text", "json",
 	// "sequence", "rc"; "" if the entry does not tell (then their first bytes
 	// do, rule 60). FormatFrom says which part of the entry told: "provider",
-	// "file.format", "serde CLASS", "input format CLASS".
+	// "table_type", "file.format", "serde CLASS", "input format CLASS",
+	// "storage_handler CLASS".
 	Format, FormatFrom string
 
 	// InputFormat and Serde are the classes that the entry names; "" if none.

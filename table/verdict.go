@@ -66,13 +66,10 @@ func (e *entry) refusedOptions() []string {
 
 // dataColumns counts the columns that are no partition keys.
 func (e *entry) dataColumns() int {
+	keys := byName(e.Keys)
 	n := 0
 	for _, c := range e.Columns {
-		isKey := false
-		for _, k := range e.Keys {
-			isKey = isKey || strings.EqualFold(k.Name, c.Name)
-		}
-		if !isKey {
+		if _, isKey := keys[strings.ToLower(c.Name)]; !isKey {
 			n++
 		}
 	}

@@ -79,6 +79,9 @@ func TestKindsFormatsAndVerdicts(t *testing.T) {
 		{"presto view", param("presto_view", "true"), View, "", "", ClassView, "view"},
 
 		{"format table", param("type", "format-table", "file.format", "PARQUET"), FormatTable, "parquet", "file.format", "", ""},
+		{"Delta by class", storage(parquetSerde, "io.delta.hive.HiveInputFormat"), Delta, "parquet", "input format io.delta.hive.HiveInputFormat", ClassReadOnly, "Delta Lake"},
+		{"lists of paths", storage(parquetSerde, "org.apache.hadoop.hive.ql.io.SymlinkTextInputFormat"), Hive, "text", "input format", ClassReadOnly, "lists of paths"},
+		{"Spark's buckets", param("spark.sql.sources.provider", "parquet", "spark.sql.sources.schema.numBuckets", "4"), Hive, "parquet", "provider", ClassReadOnly, "bucketing"},
 		{"format table orc", param("type", "Format-Table", "file.format", "orc"), FormatTable, "orc", "file.format", "", ""},
 		{"format table csv", param("type", "format-table", "file.format", "csv"), FormatTable, "", "", ClassReadOnly, "file.format=csv"},
 		{"format table without", param("type", "format-table"), FormatTable, "", "", ClassReadOnly, "file.format is not set"},
