@@ -272,7 +272,10 @@ func TestNarrowKeepsErrors(t *testing.T) {
 	if _, err := n.Database(t.Context(), "sales"); !errors.Is(err, fails) {
 		t.Errorf("database: got %v", err)
 	}
-	for range n.Databases(t.Context()) {
+	for d, err := range n.Databases(t.Context()) {
+		if d.Name != "sales" || err != nil {
+			t.Errorf("first database: got %+v, %v", d, err)
+		}
 		break // and nothing is yielded after it
 	}
 }
