@@ -3,6 +3,7 @@ package fs
 import (
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"testing"
 )
 
@@ -32,7 +33,7 @@ func BenchmarkClosing(b *testing.B) {
 	})
 	b.Run("held", func(b *testing.B) {
 		for b.Loop() {
-			p.held(pid, 77)
+			p.held(pid, 77, new(atomic.Bool))
 		}
 	})
 	b.Run("children", func(b *testing.B) {

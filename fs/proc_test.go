@@ -2,7 +2,6 @@ package fs
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -48,73 +47,6 @@ func TestTears(t *testing.T) {
 	}
 }
 
-func TestWritableOn(t *testing.T) {
-	for text, want := range map[string]bool{
-		"pos:\t0\nflags:\t0100001\nmnt_id:\t29\nino:\t77\n": true,
-		"pos:\t0\nflags:\t0100002\nmnt_id:\t29\nino:\t77\n": true,
-		"pos:\t0\nflags:\t0100000\nmnt_id:\t29\nino:\t77\n": false,
-		"pos:\t0\nflags:\t0100001\nmnt_id:\t29\nino:\t78\n": false,
-		"": false,
-	} {
-		if mount, got := writableOn([]byte(text), 77); got != want || (got && mount != "29") {
-			t.Errorf("%q: %v, want %v", text, got, want)
-		}
-	}
-}
-
-// The real /proc: this process and a child hold a file, and then do not.
-func TestHeldByProcessAndChild(t *testing.T) {
-	p := processTable{root: "/proc"}
-	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	st, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ino := st.Sys().(*syscall.Stat_t).Ino
-	me := uint32(os.Getpid())
-	if held := p.held(me, ino); !held {
-		t.Errorf("own descriptor: held %v", held)
-	}
-	child := exec.CommandContext(t.Context(), "sleep", "60")
-	child.Stdout = f
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = child.Wait() }()
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if held := p.held(me, ino); !held {
-		t.Errorf("child's descriptor: held %v", held)
-	}
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = child.Process.Wait()
-	if held := p.held(me, ino); held {
-		t.Errorf("nobody's descriptor: held %v", held)
-	}
-}
-
-// A slow look is waited for; only one that waits for a lock is given up.
-func TestAnswerWaitsForABusyMachineNotForALock(t *testing.T) {
-	release := make(chan struct{})
-	slow := ask(func() int { <-release; return 1 })
-	time.AfterFunc(20*time.Millisecond, func() { close(release) })
-	if v, ok := slow.answer(time.Millisecond); v != 1 || !ok {
-		t.Errorf("slow look: %d, %v; want its answer", v, ok)
-	}
-	if stopped(int32(syscall.Gettid())) {
-		t.Error("a running thread counts as stopped")
-	}
-	if !stopped(1 << 30) {
-		t.Error("a thread that is not there does not count as stopped")
-	}
-}
-
 func TestThreadGroup(t *testing.T) {
 	p := processTable{root: "/proc"}
 	tid := uint32(syscall.Gettid())
@@ -123,41 +55,6 @@ func TestThreadGroup(t *testing.T) {
 	}
 	if got := p.threadGroup(0); got != 0 {
 		t.Errorf("thread group of 0 is %d", got)
-	}
-}
-
-// Two mounts of one lake have the same inode numbers: which of them a process
-// writes through is told by its own mount table.
-func TestHeldThroughAnotherMountIsNotHeld(t *testing.T) {
-	root := t.TempDir()
-	put := func(name, text string) {
-		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put("self/mountinfo", "20 1 8:1 / / rw - ext4 /dev/sda1 rw\n"+
-		"29 20 0:55 / /mnt/a\\040lake rw - fuse.lakefs-mount /w rw\n30 20 0:56 / /mnt/b rw - fuse.lakefs-mount /w rw\n")
-	put("7/mountinfo", "129 20 0:55 / /x rw - fuse.lakefs-mount /w rw\n130 20 0:56 / /y rw - fuse.lakefs-mount /w rw\n")
-	if err := os.Mkdir(filepath.Join(root, "7", "fd"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("/mnt/f", filepath.Join(root, "7", "fd", "3")); err != nil {
-		t.Fatal(err)
-	}
-	here := processTable{root: root}
-	here.device = func() string { return here.deviceAt("/mnt/a lake") }
-	for mount, want := range map[string]bool{"129": true, "130": false, "131": true} {
-		put("7/fdinfo/3", "pos:\t0\nflags:\t0100001\nmnt_id:\t"+mount+"\nino:\t77\n")
-		if held := here.held(7, 77); held != want {
-			t.Errorf("through mount %s: held %v, want %v", mount, held, want)
-		}
-	}
-	if got := here.deviceAt("/mnt/none"); got != "" {
-		t.Errorf("device of no mount: %q", got)
 	}
 }
 
