@@ -372,6 +372,8 @@ func TestProjectionErrorsNameTheParameter(t *testing.T) {
 		{[]string{"type:integer", "range:1,2,3"}, "projection.k.range: "},
 		{[]string{"type:integer", "range:3,1"}, "projection.k.range: 3 is more than 1"},
 		{[]string{"type:integer", "range:1,x"}, "projection.k.range: "},
+		{[]string{"type:integer", "range:1," + strings.Repeat("x", 9999)}, "projection.k.range: "},
+		{[]string{"type:enum" + strings.Repeat("x", 9999)}, "projection.k.type: "},
 		{[]string{"type:integer", "range:1,9223372036854775808"}, "projection.k.range: "},
 		{[]string{"type:integer", "range:1,2", "interval:0"}, "projection.k.interval: "},
 		{[]string{"type:integer", "range:1,2", "interval:-1"}, "projection.k.interval: "},
@@ -421,7 +423,7 @@ func TestProjectionErrorsNameTheParameter(t *testing.T) {
 		{day(templateParameter + ":s3://lake/${k}/${k"), "storage.location.template: "},
 		{day(templateParameter + ":s3://lake/${k}/" + strings.Repeat("x", maxTemplate)), "storage.location.template: longer than"},
 	} {
-		if p, err := tryProject("string", c.params...); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+		if p, err := tryProject("string", c.params...); err == nil || !strings.HasPrefix(err.Error(), c.want) || len(err.Error()) > 600 {
 			t.Errorf("%.200q: got %v, %v, want %q", c.params, p, err, c.want)
 		}
 	}

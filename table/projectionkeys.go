@@ -1,6 +1,7 @@
 package table
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -52,9 +53,7 @@ type integerKey struct {
 }
 
 func parseInteger(params keyParameters) (projectedKey, error) {
-	first, last, err := parseRange(params, func(text string) (int64, error) {
-		return strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-	})
+	first, last, err := parseRange(params, parseWhole)
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +69,14 @@ func parseInteger(params keyParameters) (projectedKey, error) {
 		return nil, err
 	}
 	return integerKey{first, last, interval, int(digits)}, nil
+}
+
+func parseWhole(text string) (int64, error) {
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil {
+		return 0, errors.New("not a whole number of 64 bits") // without the text, which may be long
+	}
+	return n, nil
 }
 
 // parseRange reads the two ends of a range.
