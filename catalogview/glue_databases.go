@@ -1,6 +1,7 @@
 package catalogview
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -51,11 +52,13 @@ func (g *Glue) Database(ctx context.Context, name string) (Database, error) {
 	element, err := g.getDatabase(ctx, table.Ref{Database: name})
 	switch {
 	case accessDenied(err) && !strings.HasSuffix(name, entrySuffix):
-		quoted, err := json.Marshal(name)
-		if err != nil {
+		var made bytes.Buffer
+		enc := json.NewEncoder(&made)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(struct{ Name string }{name}); err != nil {
 			panic(err) // a string always encodes
 		}
-		d := newGlueDatabase(name, []byte(`{"Name":`+string(quoted)+`}`))
+		d := newGlueDatabase(name, bytes.TrimSpace(made.Bytes()))
 		d.Guessed = true
 		return d, nil
 	case err != nil:
