@@ -27,9 +27,9 @@ type controlDir struct {
 }
 
 var (
-	_ gofs.NodeLookuper  = (*controlDir)(nil)
-	_ gofs.NodeReaddirer = (*controlDir)(nil)
-	_ gofs.NodeGetattrer = (*controlDir)(nil)
+	_ gofs.NodeLookuper       = (*controlDir)(nil)
+	_ gofs.NodeOpendirHandler = (*controlDir)(nil)
+	_ gofs.NodeGetattrer      = (*controlDir)(nil)
 )
 
 func (d *dirNode) control(ctx context.Context, dir string, out *fuse.EntryOut) *gofs.Inode {
@@ -107,11 +107,11 @@ func (c *controlDir) Lookup(ctx context.Context, base string, out *fuse.EntryOut
 	return c.fs.contentInode(ctx, c.EmbeddedInode(), path, data, out), 0
 }
 
-// Readdir lists what Lookup finds.
-func (c *controlDir) Readdir(ctx context.Context) (gofs.DirStream, syscall.Errno) {
+// OpendirHandle lists what Lookup finds.
+func (c *controlDir) OpendirHandle(ctx context.Context, _ uint32) (gofs.FileHandle, uint32, syscall.Errno) {
 	dir, err := c.of.path()
 	if err != nil {
-		return nil, toErrno(err)
+		return nil, 0, toErrno(err)
 	}
 	names := []string{"status.json"}
 	work, cancel := c.fs.work(ctx)
@@ -129,7 +129,43 @@ func (c *controlDir) Readdir(ctx context.Context) (gofs.DirStream, syscall.Errno
 	for _, n := range names {
 		list = append(list, fuse.DirEntry{Name: n, Mode: syscall.S_IFREG, Ino: c.fs.names.inode(child(child(dir, controlName), n))})
 	}
-	return gofs.NewListDirStream(list), 0
+	return &controlHandle{list: list}, 0, 0
+}
+
+// controlHandle is an open control directory.
+type controlHandle struct {
+	list []fuse.DirEntry
+	pos  uint64 // names given out; the offset of the last of them
+}
+
+var (
+	_ gofs.FileReaddirenter = (*controlHandle)(nil)
+	_ gofs.FileSeekdirer    = (*controlHandle)(nil)
+	_ gofs.FileLookuper     = (*controlHandle)(nil)
+)
+
+// Readdirent returns the next name.
+func (h *controlHandle) Readdirent(context.Context) (*fuse.DirEntry, syscall.Errno) {
+	if h.pos >= uint64(len(h.list)) {
+		return nil, 0
+	}
+	e := h.list[h.pos]
+	h.pos++
+	e.Off = h.pos
+	return &e, 0
+}
+
+// Seekdir goes on behind entry off.
+func (h *controlHandle) Seekdir(_ context.Context, off uint64) syscall.Errno {
+	h.pos = off
+	return 0
+}
+
+// Lookup gives READDIRPLUS nothing: the files' contents are made at their look-up,
+// by requests, and who lists names need not want them. The kernel looks up by itself
+// what it is asked for.
+func (h *controlHandle) Lookup(context.Context, string, *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+	return nil, toErrno(objectstore.ErrNotExist)
 }
 
 // hasEntry reports whether the catalog has an entry of the directory dir. It does
