@@ -10,41 +10,41 @@ import (
 )
 
 // fixture returns the entry of a folder of testdata/glue with the names that it says.
-func fixture(t testing.TB, folder string) (database, name string, raw []byte) {
-	t.Helper()
+func fixture(tb testing.TB, folder string) (database, name string, raw []byte) {
+	tb.Helper()
 	var body struct{ Table json.RawMessage }
-	readJSON(t, filepath.Join("testdata/glue", folder, "table.json"), &body)
+	readJSON(tb, filepath.Join("testdata/glue", folder, "table.json"), &body)
 	var names struct{ DatabaseName, Name string }
 	if err := json.Unmarshal(body.Table, &names); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return names.DatabaseName, names.Name, body.Table
 }
 
-func parseFixture(t testing.TB, folder string) *Table {
-	t.Helper()
-	return ParseGlue(fixture(t, folder))
+func parseFixture(tb testing.TB, folder string) *Table {
+	tb.Helper()
+	return ParseGlue(fixture(tb, folder))
 }
 
-func readJSON(t testing.TB, file string, into any) {
-	t.Helper()
+func readJSON(tb testing.TB, file string, into any) {
+	tb.Helper()
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err = json.Unmarshal(raw, into); err != nil {
-		t.Fatalf("%s: %v", file, err)
+		tb.Fatalf("%s: %v", file, err)
 	}
 }
 
 // fixtureFolders are all that hold an entry.
-func fixtureFolders(t testing.TB) []string {
-	t.Helper()
+func fixtureFolders(tb testing.TB) []string {
+	tb.Helper()
 	var folders []string
 	for _, pattern := range []string{"*", "made-by-hand/*"} {
 		files, err := filepath.Glob(filepath.Join("testdata/glue", pattern, "table.json"))
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		for _, f := range files {
 			folders = append(folders, strings.TrimPrefix(filepath.Dir(f), "testdata/glue/"))

@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-func mustJSON(t testing.TB, v any) []byte {
-	t.Helper()
+func mustJSON(tb testing.TB, v any) []byte {
+	tb.Helper()
 	b, err := json.Marshal(v)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return b
 }
 
 // fixturePartitions returns the registered partitions of a folder of testdata/glue.
-func fixturePartitions(t testing.TB, folder string) []json.RawMessage {
-	t.Helper()
+func fixturePartitions(tb testing.TB, folder string) []json.RawMessage {
+	tb.Helper()
 	var body struct{ Partitions []json.RawMessage }
-	readJSON(t, filepath.Join("testdata/glue", folder, "partitions.json"), &body)
+	readJSON(tb, filepath.Join("testdata/glue", folder, "partitions.json"), &body)
 	return body.Partitions
 }
 
