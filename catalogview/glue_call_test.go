@@ -165,6 +165,9 @@ func TestGlueBodyLimit(t *testing.T) {
 		"sized": func(s string) *http.Response { return reply(200, s) }, "unsized": unsized, "gzip": compressed,
 	} {
 		for _, over := range []int{0, 1} {
+			if over == 0 && name == "unsized" {
+				continue // nothing else than sized
+			}
 			s := &said{say: func(int, *http.Request) (*http.Response, error) { return make(body(maxGlueBody + over)), nil }}
 			d, err := glueThatSays(s).Database(t.Context(), "sales")
 			if over == 0 && (err != nil || d.Raw.Size < maxGlueBody) {
