@@ -1,6 +1,7 @@
 package gluetest
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -15,20 +16,20 @@ type Call struct {
 	Table    string         // of the request, or the name of the table itself; "" for databases
 	Input    map[string]any // what the request's body says; numbers are json.Number
 
-	fields object
+	fields    object
+	malformed error // of the body
 }
 
 // newCall reads a request's body.
-func newCall(op string, body []byte) (*Call, error) {
+func newCall(op string, body []byte) *Call {
 	c := &Call{Op: op, Catalog: Account}
-	dec := json.NewDecoder(strings.NewReader(string(body)))
+	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
-	if err := dec.Decode(&c.Input); err != nil {
-		return c, serialization(err)
+	if c.malformed = dec.Decode(&c.Input); c.malformed != nil {
+		return c
 	}
-	var err error
-	if c.fields, err = parse(body); err != nil {
-		return c, serialization(err)
+	if c.fields, c.malformed = parse(body); c.malformed != nil {
+		return c
 	}
 	if id := c.text("CatalogId"); id != "" {
 		c.Catalog = id
@@ -44,7 +45,7 @@ func newCall(op string, body []byte) (*Call, error) {
 	case "CreateTable", "UpdateTable":
 		c.Table = c.nested("TableInput")
 	}
-	return c, nil
+	return c
 }
 
 // serialization is what AWS answers to JSON that is not what it should be.

@@ -24,11 +24,11 @@ type Server struct {
 
 	URL string // "http://127.0.0.1:41234"
 
-	http    *http.Server
-	life    context.Context //nolint:containedctx // ends with the server, and hung requests with it
-	end     context.CancelFunc
-	serving sync.WaitGroup
-	fail    func(format string, args ...any)
+	http *http.Server
+	life context.Context //nolint:containedctx // ends with the server, and hung requests with it
+	end  context.CancelFunc
+	work sync.WaitGroup // handlers and the serving goroutine
+	fail func(format string, args ...any)
 
 	mu struct {
 		sync.Mutex
@@ -76,15 +76,17 @@ func Start(fail func(format string, args ...any)) (*Server, error) {
 		ErrorLog:          log.New(io.Discard, "", 0),
 		ReadHeaderTimeout: time.Minute,
 	}
-	s.serving.Go(func() { _ = s.http.Serve(listener) }) // ends by Close
+	s.work.Go(func() { _ = s.http.Serve(listener) }) // ends by Close
 	return s, nil
 }
 
-// Close ends the server and all requests that are under way.
+// Close ends the server and all requests that are under way, and waits for them.
 func (s *Server) Close() error {
-	s.end()
+	s.mu.Lock()
+	s.end() // no request enters from here on
+	s.mu.Unlock()
 	err := s.http.Close()
-	s.serving.Wait()
+	s.work.Wait()
 	return err
 }
 
@@ -130,6 +132,10 @@ func (s *Server) Reset() {
 
 // handle serves one request.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
+	if !s.begin() {
+		panic(http.ErrAbortHandler)
+	}
+	defer s.work.Done()
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -139,14 +145,25 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		send(w, answer(nil, fail("UnknownOperationException", "")))
 		return
 	}
-	call, malformed := newCall(op, body)
+	call := newCall(op, body)
 	x := &Exchange{Call: call, server: s, gone: r.Context()}
 	x.rules, x.release = s.enter(call)
-	a, err := x.pass(x.rules, malformed)
+	a, err := x.pass(x.rules)
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	send(w, a)
+}
+
+// begin lets a request in, unless the server ends.
+func (s *Server) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.life.Err() != nil {
+		return false
+	}
+	s.work.Add(1)
+	return true
 }
 
 // enter counts a call, and finds what applies to it.
@@ -161,8 +178,11 @@ func (s *Server) enter(c *Call) (rules []*Active, release <-chan struct{}) {
 // do does what a call says.
 func (s *Server) do(c *Call) (json.RawMessage, error) {
 	op := operationOf(c.Op)
-	if op == nil {
+	switch {
+	case op == nil:
 		return nil, fail("UnknownOperationException", "")
+	case c.malformed != nil:
+		return nil, serialization(c.malformed)
 	}
 	if c.Op != "GetDatabases" && c.Database == "" {
 		return nil, refused("databaseName", "Member must not be null")

@@ -201,14 +201,14 @@ func (c Catalog) loadFixture(path, folder string) (*Fixture, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name == "database.json" {
-		o, err := unwrap(string(raw), "Database")
-		c.AddDatabase(string(raw))
-		return &Fixture{Folder: folder, Database: o.text("Name")}, err
-	}
-	o, err := unwrap(string(raw), "Table")
+	kind := map[string]string{"database.json": "Database", "table.json": "Table"}[name]
+	o, err := unwrap(string(raw), kind)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if kind == "Database" {
+		c.AddDatabase(string(raw))
+		return &Fixture{Folder: folder, Database: o.text("Name")}, nil
 	}
 	f := &Fixture{folder, o.text("DatabaseName"), o.text("Name")}
 	c.AddTable(f.Database, string(raw))

@@ -8,7 +8,7 @@ import (
 type operation func(s *store, c *Call) (json.RawMessage, error)
 
 // operationOf is the operation of a name; nil: there is none.
-func operationOf(name string) operation { //nolint:gocognit // a table
+func operationOf(name string) operation {
 	switch name {
 	case "GetDatabases":
 		return getDatabases

@@ -91,7 +91,7 @@ func (s *store) partition(c *Call, field string) (*partition, *table, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := t.checkValues(values); err != nil {
+	if err = t.checkValues(values); err != nil {
 		return nil, nil, err
 	}
 	p, err := t.partition(values)

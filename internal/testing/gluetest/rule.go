@@ -41,14 +41,11 @@ type Exchange struct {
 }
 
 // pass applies the rules that take the request, one within the other, and does it.
-func (x *Exchange) pass(rules []*Active, malformed error) (Answer, error) {
+func (x *Exchange) pass(rules []*Active) (Answer, error) {
 	for i, a := range rules {
 		if a.takes(x.Call) && a.rule.Fault != nil {
-			return a.rule.Fault(x, func() (Answer, error) { return x.pass(rules[i+1:], malformed) })
+			return a.rule.Fault(x, func() (Answer, error) { return x.pass(rules[i+1:]) })
 		}
-	}
-	if malformed != nil {
-		return answer(nil, malformed), nil
 	}
 	return answer(x.server.do(x.Call)), nil
 }

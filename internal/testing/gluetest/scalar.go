@@ -45,7 +45,7 @@ func cast(typ, value string) (scalar, error) {
 	case "timestamp":
 		return dated(value, "2006-01-02 15:04:05.999999999", "timestamp")
 	}
-	return scalar{}, fmt.Errorf("Unknown type : '%s'", typ) //nolint:revive,staticcheck // likewise
+	return scalar{}, fmt.Errorf("Unknown type : '%s'", typ) //nolint:staticcheck // likewise
 }
 
 func dated(value, layout, what string) (scalar, error) {
