@@ -319,17 +319,15 @@ func (v *View) findMetadata(ctx context.Context, e *entry) error {
 // noName says that no path leads to a name of the catalog, or that it is the
 // control directory's, which it would hide; it is warned of once.
 func (v *View) noName(db, name string) bool {
-	why := ""
-	switch {
-	case name == controlName:
-		why = "not shown: the name is the control directory's"
-	case badName(name):
-		why = "not shown: the name can be no file's"
-	default:
+	if name != controlName && !badName(name) {
 		return false
 	}
 	if v.firstOf(join(db, name), "reserved") {
-		v.o.Log.Warn(why, slog.String("table", join(db, name)))
+		why := "it can be no file's"
+		if name == controlName {
+			why = "it is the control directory's"
+		}
+		v.o.Log.Warn("not shown: the name cannot be", slog.String("table", join(db, name)), slog.String("reason", why))
 	}
 	return true
 }

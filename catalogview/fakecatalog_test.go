@@ -34,7 +34,7 @@ func newFakeCatalog() *fakeCatalog {
 }
 
 // table puts a table in; keys are "name:type".
-func (c *fakeCatalog) table(name, location string, keys ...string) *table.Table {
+func (c *fakeCatalog) table(name, location string, keys ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := &table.Table{
@@ -48,7 +48,6 @@ func (c *fakeCatalog) table(name, location string, keys ...string) *table.Table 
 	}
 	c.tables[name] = t
 	c.partitions[name] = map[string]table.Partition{}
-	return t
 }
 
 // partition registers one.

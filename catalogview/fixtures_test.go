@@ -17,7 +17,6 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
-//nolint:gochecknoglobals // a flag of the test
 var update = flag.Bool("update", false, "write the golden files")
 
 // glueView is the view of a Glue server over a store.

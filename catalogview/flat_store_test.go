@@ -34,13 +34,8 @@ type pageStore struct {
 	on func(ctx context.Context, op string, loc objectstore.Location) error
 }
 
-func newPageStore(keys ...string) *pageStore {
-	s := &pageStore{keys: map[string]string{}, counts: map[string]int{}}
-	for _, k := range keys {
-		key, content, _ := strings.Cut(k, "|")
-		s.keys[key] = content
-	}
-	return s
+func newPageStore() *pageStore {
+	return &pageStore{keys: map[string]string{}, counts: map[string]int{}}
 }
 
 func (s *pageStore) set(key, content string) objectstore.Object {

@@ -26,7 +26,7 @@ func (l *lister) partitions(ctx context.Context) error {
 	case table.PartitionsInCatalog:
 		return l.registered(ctx)
 	case table.PartitionsProjected:
-		return l.projected()
+		return l.projected(ctx)
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (v *View) wayTo(dir objectstore.Location, p table.Partition) string {
 // projected sends the values of a key that is projected. With a template no
 // directory of the table's own location is a partition; else those are that are in
 // range.
-func (l *lister) projected() error {
+func (l *lister) projected(ctx context.Context) error {
 	b, now := l.b, l.v.o.Now()
 	level := len(b.comps)
 	values, ok := b.values(level)
@@ -166,7 +166,7 @@ func (l *lister) projected() error {
 		}
 		n := b.child(name).partitionNode()
 		if level == len(b.table.Keys)-1 {
-			part, err := l.v.partition(context.Background(), b.entry, append(values[:level:level], value))
+			part, err := l.v.partition(ctx, b.entry, append(values[:level:level], value))
 			if err != nil {
 				continue // it went out of range just now
 			}

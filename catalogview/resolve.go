@@ -75,7 +75,7 @@ func (v *View) ResolveDirectory(ctx context.Context, path string, beside ...stri
 		return t, err // below an ordinary directory names are free
 	}
 	var listErr error
-	if err := v.checkProjected(b, level); err != nil {
+	if err = v.checkProjected(b, level); err != nil {
 		return Target{}, err
 	}
 	err = t.Table.CheckNew(b.base(), level, v.existing(ctx, b, beside, &listErr))
@@ -117,29 +117,32 @@ func (v *View) existing(ctx context.Context, b below, beside []string, failed *e
 		dir.at, dir.tail = b.at, b.tail[:len(b.tail)-1]
 	}
 	return func(yield func(string) bool) {
-		for _, name := range beside {
-			if !yield(name) {
-				return
-			}
-		}
-		if done, err := v.existingPartitions(ctx, b, yield); done || err != nil {
-			*failed = err
+		if slices.ContainsFunc(beside, func(name string) bool { return !yield(name) }) {
 			return
 		}
-		prefix := dir.directory()
-		for e, err := range v.entries(ctx, prefix) {
-			if errors.Is(err, objectstore.ErrNoBucket) && b.table.Partitions != table.PartitionsOnDisk {
-				return // the partitions may lie elsewhere
-			}
-			if err != nil {
-				*failed = err
-				return
-			}
-			if name, ok := entryName(prefix.Key, e); ok && e.Prefix && !yield(name) {
-				return
-			}
+		done, err := v.existingPartitions(ctx, b, yield)
+		if !done && err == nil {
+			err = v.existingStored(ctx, dir, yield)
+		}
+		*failed = err
+	}
+}
+
+// existingStored yields the names of the directories that the store has in dir.
+func (v *View) existingStored(ctx context.Context, dir below, yield func(string) bool) error {
+	prefix := dir.directory()
+	for e, err := range v.entries(ctx, prefix) {
+		switch {
+		case errors.Is(err, objectstore.ErrNoBucket) && dir.table.Partitions != table.PartitionsOnDisk:
+			return nil // the partitions may lie elsewhere
+		case err != nil:
+			return err
+		}
+		if name, ok := entryName(prefix.Key, e); ok && e.Prefix && !yield(name) {
+			return nil
 		}
 	}
+	return nil
 }
 
 // existingPartitions yields the names of the registered partitions beside b that may
@@ -158,8 +161,8 @@ func (v *View) existingPartitions(ctx context.Context, b below, yield func(strin
 		return !yield(b.base()), nil
 	}
 	if b.table.OneSpelling(level) {
-		there, err := v.leads(ctx, b)
-		return there && !yield(b.base()), err
+		there, failed := v.leads(ctx, b)
+		return there && !yield(b.base()), failed
 	}
 	l, err := v.partitionsOf(ctx, b.entry, values)
 	if err != nil {
