@@ -232,12 +232,24 @@ func conditionsFinding(known objectstore.Conditions) finding {
 func (c bucketCheck) failed(what string, err error, action string, root objectstore.Location) finding {
 	f := finding{what: what, problem: err.Error()}
 	status, code := objectstore.S3Answer(err)
-	if f.remedy = credentialsRemedy(code); f.remedy != "" {
+	switch code {
+	case "InvalidAccessKeyId", "XAdminUserNotFound":
+		f.remedy = "the store does not know this key id: choose other credentials by --profile or AWS_PROFILE"
+		return f
+	case "SignatureDoesNotMatch":
+		f.remedy = "the secret key is not that of the key id; or a proxy on the way changes requests"
+		return f
+	case "ExpiredToken", "ExpiredTokenException", "InvalidToken":
+		f.remedy = "the session is over: log in again (aws sso login), then send the mount SIGHUP"
+		return f
+	case "RequestTimeTooSkewed":
+		f.remedy = "set this host's clock: timedatectl set-ntp true"
+		return f
+	case "NoSuchBucket":
+		f.remedy = "make it (aws s3 mb s3://" + root.Bucket + "), or name another bucket or --endpoint-url"
 		return f
 	}
 	switch {
-	case code == "NoSuchBucket":
-		f.remedy = "make it (aws s3 mb s3://" + root.Bucket + "), or name another bucket or --endpoint-url"
 	case status == 301 || status == 307 || code == "AuthorizationHeaderMalformed":
 		f.remedy = "the bucket is in another region: leave --region out"
 	case errors.Is(err, objectstore.ErrPermission) && status != 0:
@@ -246,22 +258,6 @@ func (c bucketCheck) failed(what string, err error, action string, root objectst
 		f.remedy = "look at the store, and at the network on the way"
 	}
 	return f
-}
-
-// credentialsRemedy is what helps against an answer that refuses the credentials
-// themselves, by its code; "" for other answers.
-func credentialsRemedy(code string) string {
-	switch code {
-	case "InvalidAccessKeyId", "XAdminUserNotFound", "UnrecognizedClientException", "InvalidClientTokenId":
-		return "the service does not know this key id: choose other credentials by --profile or AWS_PROFILE"
-	case "SignatureDoesNotMatch", "InvalidSignatureException":
-		return "the secret key is not that of the key id; or this host's clock is wrong, or a proxy on the way changes requests"
-	case "ExpiredToken", "ExpiredTokenException", "InvalidToken":
-		return "the session is over: log in again (aws sso login), then send the mount SIGHUP"
-	case "RequestTimeTooSkewed", "RequestExpired":
-		return "set this host's clock: timedatectl set-ntp true"
-	}
-	return ""
 }
 
 // policyStatement is what an IAM or bucket policy needs for an action below root.

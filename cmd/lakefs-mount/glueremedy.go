@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,33 +53,32 @@ func (g glueCall) policy(r *request) string {
 	return string(raw)
 }
 
-// glueAnswer is the error of a call as the service answered it.
-type glueAnswer interface {
-	error
-	ErrorCode() string
-	HTTPStatusCode() int // 0: nothing was answered
-}
-
-// remedy is what would help against the error of the call; "" where the error says
-// it by itself, or nothing is known.
+// remedy is what would help against the error of the call; "" where nothing is known.
+// Which refusal it was, the error itself says.
 func (g glueCall) remedy(r *request, err error) string {
-	var answer glueAnswer
-	code, asked := "", true
-	if errors.As(err, &answer) {
-		code, asked = answer.ErrorCode(), answer.HTTPStatusCode() != 0
-	}
-	if remedy := credentialsRemedy(code); remedy != "" {
-		return remedy
-	}
 	switch {
-	case errors.Is(err, objectstore.ErrPermission) && !asked:
-		return "" // there are no credentials, and why is in the error
-	case code == "GlueEncryptionException":
-		return "the catalog is encrypted: its KMS key must allow these credentials kms:Decrypt"
 	case errors.Is(err, objectstore.ErrPermission):
-		return "a policy lacks this statement: " + g.policy(r) + "; or, where Lake Formation governs the catalog, a grant of DESCRIBE is missing"
+		return "if the service refuses the credentials themselves, choose others by --profile or AWS_PROFILE; else a policy lacks this statement: " +
+			g.policy(r) + "; or, where Lake Formation governs the catalog, a grant of DESCRIBE is missing"
 	case errors.Is(err, objectstore.ErrUnavailable):
 		return "look at --glue-endpoint-url (AWS_ENDPOINT_URL_GLUE, AWS_ENDPOINT_URL), --region, and the network on the way to " + catalogEndpoint(r)
 	}
 	return ""
+}
+
+// withRemedy adds to the error of a catalog's first answer what would help.
+func withRemedy(ctx context.Context, r *request, err error) error {
+	if !r.source.glue {
+		return err
+	}
+	var none *noCredentialsError
+	if errors.Is(err, objectstore.ErrPermission) && !r.settings.NoSignRequest {
+		if _, missing := r.aws.main.Credentials.Retrieve(ctx); errors.As(missing, &none) {
+			return none
+		}
+	}
+	if remedy := (glueCall{action: "GetDatabases"}).remedy(r, err); remedy != "" {
+		return fmt.Errorf("%w; %s", err, remedy)
+	}
+	return err
 }

@@ -144,7 +144,7 @@ func (s *served) becomeReady(ctx context.Context, sink *logSink) error {
 		}
 		for _, err := range s.view.ReadDir(ctx, "") {
 			if err != nil {
-				return fmt.Errorf("source %q: %w; or mount with --no-wait", s.r.source.String(), withRemedy(s.r, err))
+				return fmt.Errorf("source %q: %w; or mount with --no-wait", s.r.source.String(), withRemedy(ctx, s.r, err))
 			}
 			break
 		}
@@ -280,17 +280,6 @@ func (s *served) report(ctx context.Context, left []staging.Record) {
 	}
 }
 
-// withRemedy adds to the error of a catalog's first answer what would help.
-func withRemedy(r *request, err error) error {
-	if !r.source.glue {
-		return err
-	}
-	if remedy := (glueCall{action: "GetDatabases"}).remedy(r, err); remedy != "" {
-		return fmt.Errorf("%w; %s", err, remedy)
-	}
-	return err
-}
-
 // logProblems logs what of the catalog cannot be used, and the remedy. Of a Glue
 // catalog its databases are listed and no more: it may have millions of tables, and
 // a broken one is logged when it is used.
@@ -311,6 +300,6 @@ func (s *served) logProblems(ctx context.Context) {
 // logUnreadable logs why the catalog itself cannot be listed; nil: it can.
 func (s *served) logUnreadable(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
-		s.log.LogAttrs(ctx, slog.LevelError, "the catalog cannot be read", slog.String("source", s.r.source.String()), slog.Any("error", withRemedy(s.r, err)))
+		s.log.LogAttrs(ctx, slog.LevelError, "the catalog cannot be read", slog.String("source", s.r.source.String()), slog.Any("error", withRemedy(ctx, s.r, err)))
 	}
 }
