@@ -77,8 +77,8 @@ func (t *Table) parse(typ, text string) (string, error) {
 			return b, nil
 		}
 	case "float", "double", "real", "double precision":
-		if f, err := strconv.ParseFloat(text, 64); err == nil {
-			return strconv.FormatFloat(f, 'g', -1, 64), nil
+		if f, err := strconv.ParseFloat(text, 64); err == nil && !strings.ContainsAny(text, "xXpP_") { // no number of Go's own
+			return strconv.FormatFloat(f+0, 'g', -1, 64), nil // -0 is 0
 		}
 	case "decimal", "numeric":
 		return parseDecimal(text)
@@ -108,7 +108,7 @@ func (t *Table) parseDate(text string) (string, error) {
 
 func parseDecimal(text string) (string, error) {
 	const maxDigits = 80 // a decimal has 38; keeps big exponents out of big.Rat
-	if len(text) <= maxDigits && !strings.ContainsAny(text, "eEpPxX/_") {
+	if len(text) <= maxDigits && !strings.ContainsAny(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/_") { // no number of Go's own
 		if r, ok := new(big.Rat).SetString(text); ok {
 			return r.RatString(), nil
 		}
