@@ -24,7 +24,7 @@
 // like any other: nothing follows them.
 //
 // Partition expressions are =, <>, <, <=, >, >=, BETWEEN, [NOT] IN, AND, OR and
-// parentheses, with ” for a quote in a string. What is not understood, a column
+// parentheses; a quote in a string is doubled. What is not understood, a column
 // that is no key (in this very case), and a literal that is not of the key's type is
 // InvalidInputException. One stored value that is not of its key's type, as
 // __HIVE_DEFAULT_PARTITION__ for an int, makes every expression on that key
