@@ -93,7 +93,7 @@ func (c *controlDir) Lookup(ctx context.Context, base string, out *fuse.EntryOut
 	work, cancel := c.fs.work(ctx)
 	defer cancel()
 	if base == partitionsName {
-		if err := c.fs.View.HasPartitionLines(work, dir); err != nil {
+		if err = c.fs.View.HasPartitionLines(work, dir); err != nil {
 			return nil, c.fs.fail("control", path, err)
 		}
 		n := &partitionsNode{fs: c.fs, of: c.of, ino: c.fs.names.inode(path)}

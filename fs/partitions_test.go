@@ -80,6 +80,13 @@ func read(t *testing.T, h *linesHandle, off int64, size int) (string, syscall.Er
 	return string(got), 0
 }
 
+func release(t *testing.T, h *linesHandle) {
+	t.Helper()
+	if e := h.Release(t.Context()); e != 0 {
+		t.Error(e)
+	}
+}
+
 func TestLinesAreReadInOneStream(t *testing.T) {
 	for _, size := range []int{1, 7, 4096, 1 << 20} {
 		s := &lineSource{n: 500}
@@ -101,7 +108,7 @@ func TestLinesAreReadInOneStream(t *testing.T) {
 		if part, e := read(t, h, int64(got.Len())+1000, size); part != "" || e != 0 || s.streams != 1 {
 			t.Errorf("past the end: %q, %v, %d streams", part, e, s.streams)
 		}
-		h.Release(t.Context())
+		release(t, h)
 		if s.running != 0 {
 			t.Errorf("reads of %d: a stream runs on", size)
 		}
@@ -121,7 +128,7 @@ func TestLinesAtOtherOffsets(t *testing.T) {
 			t.Errorf("read %d, at %d: %q, %v in stream %d; want %q in %d", i, tt.off, got, e, s.streams, want, tt.streams)
 		}
 	}
-	h.Release(t.Context())
+	release(t, h)
 	if s.running != 0 {
 		t.Error("a stream runs on")
 	}
@@ -151,7 +158,7 @@ func TestLinesThatBreakOff(t *testing.T) {
 		if got, e := read(t, h, 0, 4096); got != s.whole() || e != 0 {
 			t.Errorf("%v, from the beginning, later: %q, %v", cause, got, e)
 		}
-		h.Release(t.Context())
+		release(t, h)
 	}
 }
 
@@ -169,7 +176,7 @@ func TestLinesWhoseReaderIsKilled(t *testing.T) {
 	if got, e := read(t, h, 10, 500); got != s.whole()[10:510] || e != 0 {
 		t.Errorf("the other: %q, %v", got, e)
 	}
-	h.Release(t.Context())
+	release(t, h)
 	if s.running != 0 {
 		t.Error("a stream runs on")
 	}
@@ -182,12 +189,12 @@ func TestLinesAreNotMadeAhead(t *testing.T) {
 	if _, e := read(t, h, 0, 4096); e != 0 || s.produced > 400 {
 		t.Errorf("%v; %d lines were made for one read", e, s.produced)
 	}
-	h.Release(t.Context())
+	release(t, h)
 	if s.running != 0 || s.produced > 400 {
 		t.Errorf("%d streams run on, %d lines were made", s.running, s.produced)
 	}
 	unread := s.open()
-	unread.Release(t.Context())
+	release(t, unread)
 	if s.streams != 1 {
 		t.Error("a descriptor that nobody read asked for lines")
 	}

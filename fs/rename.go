@@ -238,8 +238,8 @@ func (m *move) object(ctx context.Context, n catalogview.Node) error {
 	m.fs.vanished(m.from, n.Object.Location)
 	m.fs.published(m.to, obj)
 	for _, w := range m.renamed(nil, obj.Location) {
-		if err := w.file.SetTarget(m.retarget(w, obj)); err != nil {
-			return err
+		if failed := w.file.SetTarget(m.retarget(w, obj)); failed != nil {
+			return failed
 		}
 	}
 	return err // nil, or that the partition is not registered
