@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -21,7 +22,9 @@ func mountMany(t *testing.T, n int, flags ...string) *mounttest.Lake {
 	for i := range n {
 		files[fmt.Sprintf("f%05d", i)] = ""
 	}
-	return mountText(t, files, flags...)
+	return mounttest.Mount(t, mounttest.Options{
+		Tables: []mounttest.Table{text("t", files)}, Flags: flags, Timeout: 4 * time.Minute, // thousands of system calls
+	})
 }
 
 // openDir is an open directory that is read by getdents(2), a small buffer at a time.
