@@ -52,11 +52,11 @@ func (p *program) loadAWS(ctx context.Context, r *request) error {
 	}
 	r.aws = &awsConfigs{main: inRegion(main), secrets: map[string]aws.Config{}}
 	for _, name := range slices.Sorted(maps.Keys(v.Secrets)) {
-		cfg, err := loadAWSConfig(ctx, v, v.Secrets[name])
+		r.aws.secrets[name], err = loadAWSConfig(ctx, v, v.Secrets[name])
 		if err != nil {
 			return fmt.Errorf("secret %q of %s: %w", name, v.Config, err)
 		}
-		r.aws.secrets[name] = inRegion(cfg)
+		r.aws.secrets[name] = inRegion(r.aws.secrets[name])
 	}
 	if r.endpoint, err = endpointOf(ctx, v.EndpointURL, main, "S3"); err != nil {
 		return err

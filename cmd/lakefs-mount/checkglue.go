@@ -164,36 +164,41 @@ func (c *catalogCheck) tablesOf(ctx context.Context, database string) (bool, err
 // loadTables asks for the entries of the first tables as the mount does, and looks
 // at the partitions of one, and at their buckets.
 func (c *catalogCheck) loadTables(ctx context.Context) error {
-	n := min(len(c.tables), checkGlueLoaded)
-	var nodes []catalogview.Node
-	for i, t := range c.tables[:n] {
-		call := glueCall{action: "GetTable", database: c.databases[i], table: t.Name}
-		if i == 0 {
-			if _, _, err := c.src.Table(ctx, call.database, call.table, ""); err != nil {
-				if err := c.failedCall(call, err); err != nil {
-					return err
-				}
-				return nil // so is the next
-			}
-			c.report(finding{what: checkGetTable, detail: "works"})
-		}
-		node, err := c.view.Lookup(ctx, call.database+"/"+call.table)
-		switch {
-		case errors.Is(err, objectstore.ErrNotExist): // a view, or a link that leads nowhere
-		case err != nil:
-			if err := c.failedCall(call, err); err != nil {
-				return err
-			}
-		case node.Table != nil:
-			c.verdict(node)
-			nodes = append(nodes, node)
-		}
+	nodes, err := c.entries(ctx)
+	if err != nil {
+		return err
 	}
 	if err := c.partitions(ctx, nodes); err != nil {
 		return err
 	}
 	c.buckets(ctx, nodes)
 	return nil
+}
+
+// entries are the first tables. Where the first is refused, so would be the next.
+func (c *catalogCheck) entries(ctx context.Context) ([]catalogview.Node, error) {
+	var nodes []catalogview.Node
+	for i, t := range c.tables[:min(len(c.tables), checkGlueLoaded)] {
+		call := glueCall{action: "GetTable", database: c.databases[i], table: t.Name}
+		if i == 0 {
+			if _, _, err := c.src.Table(ctx, call.database, call.table, ""); err != nil {
+				return nil, c.failedCall(call, err)
+			}
+			c.report(finding{what: checkGetTable, detail: "works"})
+		}
+		node, err := c.view.Lookup(ctx, call.database+"/"+call.table)
+		if err != nil && !errors.Is(err, objectstore.ErrNotExist) { // else a view, or a link that leads nowhere
+			if err = c.failedCall(call, err); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if node.Table != nil {
+			c.verdict(node)
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes, nil
 }
 
 // verdict reports a table that cannot be read. It keeps nothing else from working.
