@@ -19,7 +19,7 @@ func TestRealWriters(t *testing.T) {
 	t.Run("Rule57_EachPartitionHasItsOwnSerDe", w.partitionEntries)
 	t.Run("Rule58_SeveralFormatsAreCounted", w.multiFormat)
 	t.Run("FilesAreTheObjects", w.files)
-	t.Run("EdgeCase10_BytesOfOtherFormatsCopyOut", w.copiedOut)
+	t.Run("Edge10_BytesOfOtherFormatsCopyOut", w.copiedOut)
 	t.Run("EnginesCountWhatTheWritersWrote", w.engines)
 	w.lake.Remount()
 	t.Run("AFileInANewPartitionRegistersIt", w.registers)
