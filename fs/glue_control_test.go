@@ -112,3 +112,22 @@ func TestPartitionEntries(t *testing.T) {
 		t.Errorf("listing control directories asks the catalog: %v", asked)
 	}
 }
+
+// TestPartitionsWhoseReaderIsKilled: a reader that waits for the catalog dies when it
+// is killed, and the file can be read later.
+func TestPartitionsWhoseReaderIsKilled(t *testing.T) {
+	t.Parallel()
+	l := mountGlue(t, mounttest.Options{}, manyPartitions(1500))
+	l.MustSh(`stat db/many/.lakefs/partitions.jsonl >/dev/null`)
+	hung := l.Catalog.Server.Fault(gluetest.Rule{Op: "GetPartitions", Fault: gluetest.Hang()})
+	if r := l.Sh(`timeout -s KILL 2 cat db/many/.lakefs/partitions.jsonl; echo $?`); r.Out != "137\n" {
+		t.Errorf("cat: %s, want 137, by SIGKILL", brief(r.Out))
+	}
+	if hung.Hits() == 0 {
+		t.Error("the catalog was not asked")
+	}
+	l.Catalog.Server.Clear()
+	if got := l.MustSh(`wc -l <db/many/.lakefs/partitions.jsonl`); got != "1500\n" {
+		t.Errorf("later: %q lines", got)
+	}
+}

@@ -203,3 +203,29 @@ func TestCase53_RegisteredElsewhereMeanwhile(t *testing.T) {
 		t.Errorf("%d registrations", n)
 	}
 }
+
+// TestCase53_AnswerOfARegistrationIsLost: it took effect, which the mount finds out.
+func TestCase53_AnswerOfARegistrationIsLost(t *testing.T) {
+	t.Parallel()
+	l := mountGlue(t, mounttest.Options{Flags: []string{"--io-timeout=4s"}}, inCatalog())
+	l.MustSh(`mkdir db/t/dt=7`)
+	lost := l.Catalog.Server.Fault(gluetest.Rule{Op: registration, Times: 1, Fault: gluetest.HangAnswer()})
+	l.MustSh(`echo 7 > db/t/dt=7/f`)
+	if lost.Hits() != 1 {
+		t.Errorf("%d answers were lost, want 1", lost.Hits())
+	}
+	wantStore(t, l, "db/t/dt=7/f", "7\n")
+	wantRegistered(t, l, "t", "1", "2", "3", "7")
+}
+
+// TestPublishIntoAKnownPartition asks the catalog for nothing.
+func TestPublishIntoAKnownPartition(t *testing.T) {
+	t.Parallel()
+	l := mountGlue(t, mounttest.Options{Flags: []string{"--metadata-ttl=5m", "--negative-ttl=5m"}}, inCatalog())
+	l.MustSh(`cd db/t; ls; ls dt=1 dt=2; mkdir dt=7; echo 7 > dt=7/f`)
+	l.Catalog.Server.Reset()
+	l.MustSh(`cd db/t; for i in 1 2 3; do echo $i > dt=1/n$i; echo $i >> dt=2/b; mv dt=1/n$i dt=2/; echo $i > dt=7/n$i; done`)
+	if asked := l.Catalog.Server.Requests(); len(asked) > 0 {
+		t.Errorf("publishing into known partitions asks the catalog: %v", asked)
+	}
+}
