@@ -108,8 +108,7 @@ func (s *Set) addStore() {
 
 func (s *Set) addCatalog() {
 	operation := Label{"operation", []string{
-		"GetDatabases", "GetDatabase", "GetTables", "GetTable", "GetPartitions", "GetPartition", "BatchGetPartition",
-		"CreatePartition", "BatchCreatePartition",
+		"GetDatabases", "GetDatabase", "GetTables", "GetTable", "GetPartitions", "GetPartition", "BatchCreatePartition",
 	}}
 	s.CatalogRequests = s.CounterVec("lakefs_mount_catalog_requests_total",
 		"Requests to the catalog service, by operation and outcome.", operation, outcomes())
