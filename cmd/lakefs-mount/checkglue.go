@@ -267,6 +267,6 @@ func (c *catalogCheck) writes() {
 		c.report(finding{what: checkCatalogWrites, detail: "none: no partition is registered (--read-only, --write=none or --catalog-writes=none)"})
 		return
 	}
-	c.report(finding{what: checkCatalogWrites, detail: "not tried: a file in a new partition needs s3:PutObject, and glue:CreatePartition and glue:BatchCreatePartition to register it: " +
+	c.report(finding{what: checkCatalogWrites, detail: "not tried: a file in a new partition needs s3:PutObject, and to register it this statement: " +
 		glueCall{action: "BatchCreatePartition"}.policy(c.r)})
 }

@@ -161,8 +161,12 @@ func (c bucketCheck) list(ctx context.Context, root objectstore.Location) (objec
 
 // get reads one byte of an object below root, if one was found.
 func (c bucketCheck) get(ctx context.Context, o objectstore.Object, root objectstore.Location) {
+	what := checkGet
+	if c.r.source.glue { // of several buckets
+		what += " " + source{root: root}.String()
+	}
 	if o.ETag == "" {
-		c.report(finding{what: checkGet, detail: "not tried: no object to read"})
+		c.report(finding{what: what, detail: "not tried: no object to read"})
 		return
 	}
 	_, body, err := c.store.Read(ctx, o, 0, 1)
@@ -170,10 +174,10 @@ func (c bucketCheck) get(ctx context.Context, o objectstore.Object, root objects
 		err = body.Close()
 	}
 	if err != nil {
-		c.report(c.failed(checkGet, err, "s3:GetObject", root))
+		c.report(c.failed(what, err, "s3:GetObject", root))
 		return
 	}
-	c.report(finding{what: checkGet, detail: "works"})
+	c.report(finding{what: what, detail: "works"})
 }
 
 // write makes a small object beside the databases and removes it again.

@@ -99,6 +99,13 @@ func TestHelperTakesWhatMountGives(t *testing.T) {
 	if code != exitOK {
 		t.Errorf("exit code %d, want 0: %s", code, stderr)
 	}
+	for _, source := range []string{"glue:", "lakefs-mount#glue:123456789012"} {
+		_, stderr, code = call(t, "mount.lakefs-mount", nil, source, filepath.Join(dir, "mnt"), "-f", "-o",
+			"ro,glue_endpoint_url=http://h:5000,database=sales*,database=b,table=[a-c]?,discover,catalog_writes=none")
+		if code != exitOK {
+			t.Errorf("%s: exit code %d, want 0: %s", source, code, stderr)
+		}
+	}
 	_, stderr, code = call(t, "mount.lakefs-mount", nil, dir, filepath.Join(dir, "mnt"), "-f", "-o", "uidd=1000")
 	if code != exitUsage || !strings.Contains(stderr, "nearest is uid") {
 		t.Errorf("exit code %d, %q; want %d and the nearest option", code, stderr, exitUsage)
