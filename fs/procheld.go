@@ -53,7 +53,7 @@ func (p processTable) held(pid uint32, ino uint64, over *atomic.Bool) bool {
 		if h != holdExec || wait > execLimit {
 			return h != holdNone
 		}
-		time.Sleep(wait)
+		<-time.After(wait)
 	}
 }
 
@@ -92,9 +92,8 @@ func (p processTable) holds(pid uint32, ino uint64, links bool) hold {
 		return holdNone
 	}
 	defer func() { _ = unix.Close(dir) }() // read only
-	var names, text [2048]byte
+	var names [2048]byte
 	found := holdNone
-	info := p.file(pid, "fdinfo") + "/"
 	for {
 		n, err := unix.ReadDirent(dir, names[:])
 		if err != nil || n == 0 {
@@ -102,25 +101,35 @@ func (p processTable) holds(pid uint32, ino uint64, links bool) hold {
 		}
 		_, _, fds := unix.ParseDirent(names[:n], -1, nil)
 		for _, fd := range fds {
-			var st unix.Stat_t
-			if err := unix.Fstatat(dir, fd, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || st.Mode&unix.S_IWUSR == 0 {
+			if !mayWrite(dir, fd) || links && noFile(dir, fd) {
 				continue
 			}
-			if links && noFile(dir, fd) {
-				continue
-			}
-			b, err := small(info+fd, &text)
-			if err != nil {
-				continue
-			}
-			if mount, h := heldBy(b, ino); h > found && p.ours(pid, mount) {
-				found = h
-			}
-			if found == holdOpen {
+			if found = max(found, p.through(pid, fd, ino)); found == holdOpen {
 				return found
 			}
 		}
 	}
+}
+
+// through tells how pid holds ino by descriptor fd.
+func (p processTable) through(pid uint32, fd string, ino uint64) hold {
+	var text [2048]byte
+	b, err := small(p.file(pid, "fdinfo", fd), &text)
+	if err != nil {
+		return holdNone // closed by now
+	}
+	mount, h := heldBy(b, ino)
+	if h != holdNone && !p.ours(pid, mount) {
+		return holdNone
+	}
+	return h
+}
+
+// mayWrite tells whether a descriptor can, by the mode of its link.
+func mayWrite(dir int, fd string) bool {
+	var st unix.Stat_t
+	err := unix.Fstatat(dir, fd, &st, unix.AT_SYMLINK_NOFOLLOW)
+	return err == nil && st.Mode&unix.S_IWUSR != 0
 }
 
 // noFile tells whether a descriptor is a pipe, a socket or the like, by the text
