@@ -29,8 +29,8 @@ type GlueOptions struct {
 	// Observe is told of each HTTP request, retries included, when its answer was
 	// read or it failed; nil: nobody. It is called concurrently, and must not block.
 	Observe func(GlueRequest)
-	// Segments is in how many parallel parts the partitions of a table are listed
-	// (10, the service's most).
+	// Segments bounds the requests that list the partitions of a table in parallel:
+	// the first page is one, each part of the rest another (10, the service's most).
 	Segments int
 }
 

@@ -106,7 +106,7 @@ func TestCase39_OnlyEntityNotFoundIsAbsence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := &said{say: always(c.status, c.body)}
+				s := &said{say: always(c.status, c.body)} //nolint:bodyclose // who asks closes it
 				_, err := glueThatSays(s).Database(t.Context(), "sales.json")
 				wantSentinel(t, err, c.want)
 				if c.requests == forever && s.requests < 9 || c.requests != forever && s.requests != c.requests {
@@ -259,7 +259,7 @@ func TestGlueCancelled(t *testing.T) {
 			<-req.Context().Done()
 			return nil, req.Context().Err()
 		},
-		"pause": always(400, `{"__type":"ThrottlingException"}`),
+		"pause": always(400, `{"__type":"ThrottlingException"}`), //nolint:bodyclose // who asks closes it
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -304,7 +304,7 @@ func TestGlueCredentials(t *testing.T) {
 				t.Errorf("%s: %v, signed by %s", code, err, got)
 			}
 		}
-		s := &said{say: always(200, goodDatabase)}
+		s := &said{say: always(200, goodDatabase)} //nolint:bodyclose // who asks closes it
 		g := glueThatSays(s, func(o *GlueOptions) { o.Config.Credentials = &keys{} })
 		for range 2 {
 			if _, err := g.Database(t.Context(), "sales"); err != nil {

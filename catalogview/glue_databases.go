@@ -55,7 +55,7 @@ func (g *Glue) Database(ctx context.Context, name string) (Database, error) {
 		var made bytes.Buffer
 		enc := json.NewEncoder(&made)
 		enc.SetEscapeHTML(false)
-		if err := enc.Encode(struct{ Name string }{name}); err != nil {
+		if err = enc.Encode(struct{ Name string }{name}); err != nil {
 			panic(err) // a string always encodes
 		}
 		d := newGlueDatabase(name, bytes.TrimSpace(made.Bytes()))

@@ -48,7 +48,7 @@ func TestGlueManyPartitions(t *testing.T) {
 		t.Errorf("%d partitions in %d MiB", len(all), h>>20)
 	}
 	t.Logf("partitions: %d MiB", h>>20)
-	all, h = nil, 0
+	h = 0
 	n := 0
 	for line, err := range g.PartitionLines(t.Context(), tab) {
 		if err != nil {

@@ -36,7 +36,7 @@ type gluePageOf struct {
 // error nothing follows. Of a page that is too large a tenth is asked for.
 func (g *Glue) pages(ctx context.Context, l glueListing) iter.Seq2[gluePageOf, error] {
 	return func(yield func(gluePageOf, error) bool) {
-		seen := map[digest]bool{}
+		seen := digests{}
 		var token *string
 		for most := l.most; ; {
 			page, err := askGlue(ctx, g, l.glueCall, func(ctx context.Context, api *glue.Client) error {
@@ -46,12 +46,8 @@ func (g *Glue) pages(ctx context.Context, l glueListing) iter.Seq2[gluePageOf, e
 				most = max(most/10, 1)
 				continue
 			}
-			if err == nil && page.token != "" {
-				d := digestOf(page.token)
-				if seen[d] {
-					err = l.fail(&glueError{text: "the answer names a page as the next that was read already"})
-				}
-				seen[d] = true
+			if err == nil && page.token != "" && !seen.add(page.token) {
+				err = l.fail(&glueError{text: "the answer names a page as the next that was read already"})
 			}
 			if err != nil {
 				yield(gluePageOf{}, err)
@@ -90,10 +86,18 @@ func (l glueListing) read(body []byte) (gluePageOf, error) {
 	return p, nil
 }
 
-// digest stands for texts in a set, at a fixed cost.
-type digest [16]byte
+// digests is a set of lists of texts, at a fixed cost for each.
+type digests map[[16]byte]struct{}
 
-func digestOf(texts ...string) digest {
+// add is false for what is in the set.
+func (s digests) add(texts ...string) bool {
+	d := digestOf(texts)
+	_, twice := s[d]
+	s[d] = struct{}{}
+	return !twice
+}
+
+func digestOf(texts []string) [16]byte {
 	h := sha256.New()
 	var size [8]byte
 	for _, s := range texts {
@@ -101,7 +105,7 @@ func digestOf(texts ...string) digest {
 		h.Write(size[:])
 		h.Write([]byte(s))
 	}
-	return digest(h.Sum(nil)[:16])
+	return [16]byte(h.Sum(nil)[:16])
 }
 
 // readMember takes an answer whose member of that name is an object, and returns it.

@@ -29,7 +29,7 @@ import (
 // table is listed and narrowed here. What does not parse is left out and logged.
 func (g *Glue) Partitions(ctx context.Context, t *table.Table, prefix []string) iter.Seq2[table.Partition, error] {
 	return func(yield func(table.Partition, error) bool) {
-		l := &partitionListing{g: g, t: t, prefix: prefix, yield: yield, seen: map[digest]struct{}{}}
+		l := &partitionListing{g: g, t: t, prefix: prefix, yield: yield, seen: digests{}}
 		if err := l.run(ctx); err != nil {
 			yield(table.Partition{}, err)
 		}
@@ -48,7 +48,7 @@ type partitionListing struct {
 	prefix []string
 	yield  func(table.Partition, error) bool
 
-	seen    map[digest]struct{} // by values; emulators answer each segment with all
+	seen    digests // by values; emulators answer each segment with all
 	skipped int
 	first   error // why the first one was skipped
 }
@@ -176,12 +176,7 @@ func (l *partitionListing) take(page parsedPage) bool {
 		l.first = page.first
 	}
 	for _, p := range page.partitions {
-		d := digestOf(p.Values...)
-		if _, twice := l.seen[d]; twice {
-			continue
-		}
-		l.seen[d] = struct{}{}
-		if !l.yield(p, nil) {
+		if l.seen.add(p.Values...) && !l.yield(p, nil) {
 			return false
 		}
 	}

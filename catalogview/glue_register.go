@@ -109,12 +109,13 @@ func (g *Glue) createPartition(ctx context.Context, r table.Ref, values []string
 	if err != nil {
 		return fmt.Errorf("register a partition of %q: %w", about(r), err)
 	}
-	_, err = askGlue(ctx, g, glueCall{op: "BatchCreatePartition", about: about(r)}, func(ctx context.Context, api *glue.Client) error {
-		_, err := api.BatchCreatePartition(ctx, &glue.BatchCreatePartitionInput{
+	send := func(ctx context.Context, api *glue.Client) error {
+		_, sendErr := api.BatchCreatePartition(ctx, &glue.BatchCreatePartitionInput{
 			DatabaseName: aws.String(r.Database), TableName: aws.String(r.Name), PartitionInputList: []types.PartitionInput{},
 		}, withGlueBody(body))
-		return err
-	}, readBatch)
+		return sendErr
+	}
+	_, err = askGlue(ctx, g, glueCall{op: "BatchCreatePartition", about: about(r)}, send, readBatch)
 	return err
 }
 

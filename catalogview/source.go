@@ -27,7 +27,9 @@ type Database struct {
 // TableInfo is what a listing of tables tells of one.
 type TableInfo struct {
 	Name string
-	Raw  Raw // without Bytes; Size and ETag as those of Table
+	// Raw is without Bytes; Size and ETag are those of Table. ETag is "" where the
+	// listing does not tell the version: a resource link's target is part of its.
+	Raw Raw
 	// Table is what Source.Table would return, where the listing has it all; else nil.
 	Table *table.Table
 }
@@ -44,7 +46,8 @@ type Source interface {
 	// or a guess where that cannot be seen.
 	Database(ctx context.Context, name string) (Database, error)
 	// Tables yields each table of a database once, broken ones too, in any
-	// order; none for a database that is not there.
+	// order; none for a database that is not there. Those of a resource link are its
+	// target's; ErrLinkLoop where that is a link too.
 	Tables(ctx context.Context, database string) iter.Seq2[TableInfo, error]
 	// Table returns a table and its entry, of one version; with known, an ETag that
 	// the caller has, of a version that is still that one: no Table, and the Raw
@@ -55,11 +58,13 @@ type Source interface {
 
 	// Partitions yields the registered partitions of a table (as Table returned it)
 	// whose first values are these, each once, in any order; all without any. After
-	// an error nothing follows; a listing without one is complete. Only for tables
-	// whose Partitions are in the catalog.
+	// an error nothing follows; a listing without one is complete but for partitions
+	// that can not be used, which are logged. Only for tables whose Partitions are in
+	// the catalog; ErrNotExist where the table went.
 	Partitions(ctx context.Context, t *table.Table, prefix []string) iter.Seq2[table.Partition, error]
 	// Partition returns one registered partition by all of its values, with its
-	// entry; ErrNotExist where it is not registered.
+	// entry; ErrNotExist where it is not registered. One that can not be used is an
+	// error of no sentinel, with its Raw.
 	Partition(ctx context.Context, t *table.Table, values []string) (table.Partition, Raw, error)
 	// PartitionLines yields the entries of all registered partitions, each as one
 	// line of JSON with no newline in or after it; not to be kept.

@@ -18,8 +18,17 @@ import (
 // location is "data/N" by their place here.
 func registered() [][]string {
 	return [][]string{
-		{"7", "eu"}, {"7", "us west"}, {"07", "eu"}, {"8", "it's"}, {"8", `a/b\'c=d%`}, {"8", "é\u2028"}, {"8", "EU"},
-		{"9", table.HiveNull}, {"9", "null"}, {"9", ""}, {table.HiveNull, "eu"},
+		{"7", "eu"},
+		{"7", "us west"},
+		{"07", "eu"},
+		{"8", "it's"},
+		{"8", `a/b\'c=d%`},
+		{"8", "é\u2028"},
+		{"8", "EU"},
+		{"9", table.HiveNull},
+		{"9", "null"},
+		{"9", ""},
+		{table.HiveNull, "eu"},
 	}
 }
 
