@@ -92,7 +92,7 @@ func (p processTable) holds(pid uint32, ino uint64, links bool) hold {
 		return holdNone
 	}
 	defer func() { _ = unix.Close(dir) }() // read only
-	var names [2048]byte
+	var names, text [2048]byte
 	found := holdNone
 	for {
 		n, err := unix.ReadDirent(dir, names[:])
@@ -104,17 +104,16 @@ func (p processTable) holds(pid uint32, ino uint64, links bool) hold {
 			if !mayWrite(dir, fd) || links && noFile(dir, fd) {
 				continue
 			}
-			if found = max(found, p.through(pid, fd, ino)); found == holdOpen {
+			if found = max(found, p.through(pid, fd, ino, &text)); found == holdOpen {
 				return found
 			}
 		}
 	}
 }
 
-// through tells how pid holds ino by descriptor fd.
-func (p processTable) through(pid uint32, fd string, ino uint64) hold {
-	var text [2048]byte
-	b, err := small(p.file(pid, "fdinfo", fd), &text)
+// through tells how pid holds ino by descriptor fd; text is room to read in.
+func (p processTable) through(pid uint32, fd string, ino uint64, text *[2048]byte) hold {
+	b, err := small(p.file(pid, "fdinfo", fd), text)
 	if err != nil {
 		return holdNone // closed by now
 	}
