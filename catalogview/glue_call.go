@@ -86,6 +86,7 @@ type glueRetrier struct {
 	deadline  time.Time
 	attempts  int
 	pauses    int
+	resigned  bool
 	refreshed bool
 }
 
@@ -94,6 +95,11 @@ func (r *glueRetrier) next(err error) (time.Duration, bool) {
 	var e *glueError
 	if !errors.As(err, &e) {
 		return 0, false
+	}
+	if skewedGlueClock(e) && !r.resigned {
+		// The client has taken the time from the answer, and signs the next with it.
+		r.resigned = true
+		return 0, time.Now().Before(r.deadline)
 	}
 	if staleGlueCredentials(e) {
 		r.g.RefreshCredentials()

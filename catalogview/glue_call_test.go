@@ -77,7 +77,7 @@ func TestCase39_OnlyEntityNotFoundIsAbsence(t *testing.T) {
 		"name space":        {400, failure("com.amazonaws.glue#EntityNotFoundException"), objectstore.ErrNotExist, 1, "because of it"},
 		"denied":            {400, failure("AccessDeniedException"), objectstore.ErrPermission, 1, "AccessDeniedException (HTTP status 400, request ID id-1): because of it"},
 		"unknown key":       {400, failure("UnrecognizedClientException"), objectstore.ErrPermission, 2, ""},
-		"bad signature":     {400, failure("InvalidSignatureException"), objectstore.ErrPermission, 2, ""},
+		"bad signature":     {400, failure("InvalidSignatureException"), objectstore.ErrPermission, 3, ""},
 		"expired":           {400, failure("ExpiredTokenException"), objectstore.ErrPermission, 4, ""},
 		"no token":          {403, failure("MissingAuthenticationTokenException"), objectstore.ErrPermission, 1, ""},
 		"forbidden page":    {403, "<html>", objectstore.ErrPermission, 1, ""},
@@ -324,6 +324,33 @@ func TestGlueCredentials(t *testing.T) {
 		wantSentinel(t, err, objectstore.ErrPermission)
 		if s.requests != 0 || d.Guessed || !strings.Contains(fmt.Sprint(err), "no key in the chain") {
 			t.Errorf("%d requests, %+v, %v", s.requests, d, err)
+		}
+	})
+}
+
+// A clock that is off by more than signatures allow for is corrected by the
+// service's, once for all calls.
+func TestGlueClockSkew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &said{say: func(_ int, req *http.Request) (*http.Response, error) {
+			now := time.Now().Add(-time.Hour)
+			resp := reply(200, goodDatabase)
+			signed, err := time.Parse("20060102T150405Z", req.Header.Get("X-Amz-Date"))
+			if err != nil || signed.Sub(now).Abs() > 5*time.Minute {
+				resp = reply(400, `{"__type":"InvalidSignatureException","message":"Signature not yet current"}`)
+			}
+			resp.Header.Set("Date", now.UTC().Format(http.TimeFormat))
+			return resp, nil
+		}}
+		g := glueThatSays(s)
+		for range 2 {
+			if _, err := g.Database(t.Context(), "sales"); err != nil {
+				t.Error(err)
+			}
+		}
+		if s.requests != 3 {
+			t.Errorf("%d requests, want 3", s.requests)
 		}
 	})
 }

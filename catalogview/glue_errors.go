@@ -195,6 +195,15 @@ func staleGlueCredentials(e *glueError) bool {
 	return expiredGlueCredentials(e)
 }
 
+// skewedGlueClock: the signature may be of another time than the service's.
+func skewedGlueClock(e *glueError) bool {
+	switch e.code {
+	case "InvalidSignatureException", "SignatureDoesNotMatch", "RequestExpired", "RequestTimeTooSkewed":
+		return true
+	}
+	return false
+}
+
 func expiredGlueCredentials(e *glueError) bool {
 	return e.code == "ExpiredToken" || e.code == "ExpiredTokenException"
 }
