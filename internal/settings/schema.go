@@ -27,7 +27,7 @@ func access() []Setting {
 			"stage", []string{"stage", "publish"}, func(v *Values) *string { return &v.OnKilled }),
 		{
 			Name: "allow-location", Type: "LOCATION", List: true,
-			Usage: "also serve tables whose location is in this directory, or under this s3://BUCKET/PREFIX; {user} is the user that runs the mount (may be repeated)",
+			Usage: "also serve tables whose location is in this directory, or under this s3://BUCKET/PREFIX, of a Glue catalog only such; {user} is the user that runs the mount (may be repeated)",
 			set:   func(v *Values, raw string) error { return addLocation(v, raw) },
 		},
 	}
