@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -14,9 +16,11 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/table"
 )
 
 // said is a service that says the same to every request, or what say says to the nth.
@@ -353,6 +357,41 @@ func TestGlueClockSkew(t *testing.T) {
 			t.Errorf("%d requests, want 3", s.requests)
 		}
 	})
+}
+
+// The body that registers a partition is the one that is signed, and its length told.
+func TestGlueRegisterIsSigned(t *testing.T) {
+	t.Parallel()
+	const entry = `{"Table":{"Name":"t","DatabaseName":"d","PartitionKeys":[{"Name":"k","Type":"string"}],"StorageDescriptor":{"Location":"s3://lake/t"}}}`
+	s := &said{say: func(n int, req *http.Request) (*http.Response, error) {
+		if n == 1 {
+			return reply(200, entry), nil
+		}
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Contains(body, []byte(`"NumberOfBuckets":-1`)) || req.ContentLength != int64(len(body)) {
+			t.Errorf("%d bytes told of, sent %s", req.ContentLength, body)
+		}
+		at, err := time.Parse("20060102T150405Z", req.Header.Get("X-Amz-Date"))
+		if err != nil {
+			return nil, err
+		}
+		again, sum := req.Clone(req.Context()), sha256.Sum256(body)
+		key := aws.Credentials{AccessKeyID: "access", SecretAccessKey: "secret"}
+		if err := v4.NewSigner().SignHTTP(req.Context(), key, again, hex.EncodeToString(sum[:]), "glue", "us-east-1", at); err != nil {
+			return nil, err
+		}
+		if got, want := req.Header.Get("Authorization"), again.Header.Get("Authorization"); got != want {
+			t.Errorf("signed %s\nwant   %s", got, want)
+		}
+		return reply(200, "{}"), nil
+	}}
+	tab := table.ParseGlue("d", "t", member([]byte(entry), "Table"))
+	if _, err := glueThatSays(s).Register(t.Context(), tab, []string{"x"}, "s3://lake/t/x"); err != nil || s.requests != 2 {
+		t.Errorf("%v after %d requests", err, s.requests)
+	}
 }
 
 // What is denied is guessed, but for names of entries.

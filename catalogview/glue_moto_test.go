@@ -41,14 +41,23 @@ func post(t *testing.T, url, op string, body string) {
 // input is an entry without what the service sets.
 func input(entry string) string { return strings.Replace(entry, `"CreateTime":1.795981949E9,`, "", 1) }
 
-// TestGlueOfMotoIsASource: moto pages nothing, and answers some expressions with
-// errors.
+// TestGlueOfMotoIsASource: it pages nothing, and refuses some expressions.
 func TestGlueOfMotoIsASource(t *testing.T) {
 	server := gluetest.FreshMoto(t)
-	url := server.URL
-	sourcetest.Run(t, func(t *testing.T) sourcetest.Harness {
+	sourcetest.Run(t, emulatorHarness(server.URL, "/moto-api/reset"))
+}
+
+// TestGlueOfMiniStackIsASource: it ignores expressions, and writes null for what is
+// not there. Its server is emptied each time: no test may run beside this one.
+func TestGlueOfMiniStackIsASource(t *testing.T) {
+	server := gluetest.Mini(t)
+	sourcetest.Run(t, emulatorHarness(server.URL, "/_ministack/reset"))
+}
+
+func emulatorHarness(url, reset string) func(t *testing.T) sourcetest.Harness {
+	return func(t *testing.T) sourcetest.Harness {
 		t.Helper()
-		post(t, url+"/moto-api/reset", "", "")
+		post(t, url+reset, "", "")
 		there := map[string]bool{}
 		return sourcetest.Harness{
 			Source: glueOn(t, url),
@@ -83,7 +92,7 @@ func TestGlueOfMotoIsASource(t *testing.T) {
 				post(t, url, "CreatePartition", fmt.Sprintf(`{"DatabaseName":%q,"TableName":%q,"PartitionInput":%s}`, db, name, entry))
 			},
 		}
-	})
+	}
 }
 
 // TestRule01_EntryIsWhatTheCLIPrints, with times as ISO-8601: that of a table, a

@@ -20,7 +20,7 @@ import (
 // Register is [Source]'s. The descriptor is the one that the table has now.
 func (g *Glue) Register(ctx context.Context, t *table.Table, values []string, location string) (string, error) {
 	r := t.Ref()
-	if len(values) != len(t.Keys) {
+	if len(values) != len(t.Keys) || len(values) == 0 {
 		return "", fmt.Errorf("register a partition of %q: %d values for %d keys", about(r), len(values), len(t.Keys))
 	}
 	element, err := g.getTable(ctx, r)
