@@ -10,7 +10,8 @@
 // Guarantees: no reader ever sees a part; an answer that was lost is settled by
 // looking for our write id before anything is sent again, so that a version is
 // published once; on every error the bytes are kept and the record says why;
-// replaying a commit, at any point where it may have ended, is harmless.
+// replaying a commit, at any point where it may have ended, is harmless; the
+// partition of what is published is registered ([Registrar]) before its record goes.
 package commit
 
 import (
