@@ -464,3 +464,22 @@ func TestAPartOfACatalogOfManifests(t *testing.T) {
 		t.Errorf("the mount has %q", got)
 	}
 }
+
+// TestDatabasesThatMayNotBeListedOpenByName, once the mount does not wait for them.
+func TestDatabasesThatMayNotBeListedOpenByName(t *testing.T) {
+	lake := mounttest.New(t, glueNotes())
+	lake.Catalog.Server.Fault(gluetest.Rule{Op: "GetDatabases", Fault: gluetest.Denied()})
+	if r := daemonOf(lake, "--no-wait"); r.Code != exitOK {
+		t.Fatalf("exit code %d, %q", r.Code, r.Err)
+	}
+	if got := lake.MustSh("cat sales/notes/dt=2026-01-01/a.csv; ls 2>&1 | grep -c 'Permission denied'"); got != "1,one\n1\n" {
+		t.Errorf("the mount has %q", got)
+	}
+	lake.Eventually("the log has the cause and the statement that is missing", 10*time.Second, func() bool {
+		log, err := os.ReadFile(filepath.Join(lake.State, "mount.log"))
+		return err == nil && strings.Contains(string(log), "AccessDenied") && strings.Contains(string(log), "glue:GetDatabases")
+	})
+	if r := lake.Run("unmount", lake.Root); r.Code != exitOK {
+		t.Errorf("unmount: exit code %d, %q", r.Code, r.Err)
+	}
+}
