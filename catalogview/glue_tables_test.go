@@ -15,7 +15,6 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/gluetest"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
-	"github.com/lakefs-mount/lakefs-mount/table"
 )
 
 // tablesOf is what Tables yields, by name.
