@@ -6,8 +6,11 @@ DEMO     ?= demo
 FUZZTIME ?= 20s
 TIMEOUT  ?= 14m
 LARGE_TIMEOUT ?= 60m
+# PySpark and its jars, some 800 MB that `make test` does without.
+SPARK    := .cache/spark
 PKGS     ?= ./...
-# What runs on a second store too.
+# What runs on a second store too. Lakes of a Glue catalog are in buckets in the
+# first run, and skip themselves in the second.
 S3_PKGS  ?= ./fs/... ./internal/testing/tools/...
 # Mounts of the tests are counted here, a line each.
 MOUNTS   := .cache/mounts
@@ -24,7 +27,7 @@ TEST_TOOLS := $(DEMO_TOOLS) gcc=gcc rsync=rsync vim=vim gawk=gawk ed=ed patch=pa
 	sqlite3=sqlite3 jq=jq node=nodejs ps=procps perl=perl git=git python3=python3 xxd=xxd \
 	getfattr=attr bzip2=bzip2 xz=xz-utils zstd=zstd cpio=cpio curl=curl flock=util-linux
 
-.PHONY: all build demo deps fuse venv test test-large race fuzz bench lint fmt cover e2e check clean
+.PHONY: all build demo deps fuse venv test test-large test-spark race fuzz bench lint fmt cover e2e check clean
 
 all: build
 
@@ -36,6 +39,9 @@ demo: fuse build ## a mounted demo lake in ./demo
 
 fuse: ## what a mount needs
 	@tools/deps.sh $(DEMO_TOOLS)
+
+venv: ## Python readers, writers and servers of the tests, in .venv
+	@tools/venv.sh .venv
 
 deps: ## what the tests need: Debian packages, Python readers and servers in .venv, and versitygw
 	@tools/deps.sh $(TEST_TOOLS)
@@ -53,6 +59,10 @@ race: deps ## the same under the race detector, and the mount's tests on one pro
 
 test-large: deps ## the tests that move gigabytes, one package at a time
 	@MOUNTTEST_LARGE=1 GO="$(GO)" tools/test.sh $(MOUNTS) -p 1 -timeout $(LARGE_TIMEOUT) -run Large $(PKGS)
+
+test-spark: deps ## the test with PySpark, which is downloaded once into .cache/spark
+	@tools/spark.sh $(SPARK)
+	@MOUNTTEST_SPARK=$(CURDIR)/$(SPARK) GO="$(GO)" tools/test.sh $(MOUNTS) -v -timeout $(LARGE_TIMEOUT) -run '^TestSpark$$' ./internal/testing/glueworld
 
 e2e: deps ## the mount's tests alone
 	@GO="$(GO)" tools/test.sh $(MOUNTS) -timeout $(TIMEOUT) ./fs/... ./cmd/... ./internal/testing/...

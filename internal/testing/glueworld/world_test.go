@@ -83,10 +83,13 @@ func (w *world) env(t *testing.T) []string {
 	return append(server.Env(), "HOME="+t.TempDir(), "AWS_CONFIG_FILE=testdata/aws.config", "PATH="+os.Getenv("PATH"), "LC_ALL=C.UTF-8")
 }
 
+// runTimeout bounds one program; Spark on a busy machine takes minutes.
+const runTimeout = 15 * time.Minute
+
 // run runs a program with this environment and no other.
 func run(t *testing.T, input string, env []string, program string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), runTimeout)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, args...)
