@@ -58,6 +58,7 @@ var errnos = []struct { //nolint:gochecknoglobals // a constant table
 	{table.ErrInsertOnly, syscall.EROFS},
 	{catalogview.ErrNameTooLong, syscall.ENAMETOOLONG},
 	{catalogview.ErrLevel, syscall.EPERM},
+	{catalogview.ErrLinkLoop, syscall.ELOOP},
 	{objectstore.ErrNoSpace, syscall.ENOSPC},
 	{objectstore.ErrTooLarge, syscall.EFBIG},
 	{objectstore.ErrChanged, syscall.ESTALE},
