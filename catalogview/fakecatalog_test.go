@@ -21,6 +21,7 @@ type fakeCatalog struct {
 	tables     map[string]*table.Table
 	partitions map[string]map[string]table.Partition // table, valuesKey
 	counts     map[string]int
+	prefixes   [][]string // of the listings of partitions
 	// on is called before each answer, without the lock; an error is the answer.
 	on func(ctx context.Context, op string) error
 	// elsewhere: another registers this location first.
@@ -145,6 +146,7 @@ func (c *fakeCatalog) Partitions(ctx context.Context, t *table.Table, prefix []s
 	return func(yield func(table.Partition, error) bool) {
 		c.mu.Lock()
 		all := maps.Clone(c.partitions[t.Name])
+		c.prefixes = append(c.prefixes, prefix)
 		c.mu.Unlock()
 		if err := c.ask(ctx, "partitions"); err != nil {
 			yield(table.Partition{}, err)

@@ -273,6 +273,64 @@ func TestLevelsOfPartitions(t *testing.T) {
 	})
 }
 
+func TestRule52LeadingKeysNarrowTheListing(t *testing.T) {
+	v, c, s := catalogView(t, nil)
+	c.table("t", "s3://b/t", "dt:string", "r:string", "h:int")
+	for _, dt := range []string{"a", "b"} {
+		for _, r := range []string{"x", "y"} {
+			c.partition("t", "s3://b/t/dt="+dt+"/r="+r+"/h=1", dt, r, "1")
+			s.set("t/dt="+dt+"/r="+r+"/h=1/f", "x")
+		}
+	}
+	lookup(t, v, "db/t")
+	var listed []string
+	s.setOn(func(_ context.Context, op string, loc objectstore.Location) error {
+		listed = append(listed, op+" "+loc.Key)
+		return nil
+	})
+	wantLs(t, v, "db/t/dt=a/r=y", "h=1/")
+	if len(c.prefixes) != 1 || !slices.Equal(c.prefixes[0], []string{"a", "y"}) {
+		t.Errorf("the catalog was asked for %q, want the partitions of a, y alone", c.prefixes)
+	}
+	if !slices.Equal(listed, []string{"list t/dt=a/r=y/"}) {
+		t.Errorf("the store was asked %q", listed)
+	}
+	wantLs(t, v, "db/t/dt=a", "r=x/", "r=y/")
+	if n := len(c.prefixes); n != 2 || !slices.Equal(c.prefixes[1], []string{"a"}) {
+		t.Errorf("the catalog was asked for %q, want those of a last", c.prefixes)
+	}
+}
+
+// What is cached is known by bucket and key: what is written through one name shows
+// through every other at once.
+func TestRule61PartitionsOfOneLocation(t *testing.T) {
+	v, c, s := catalogView(t, nil)
+	c.table("t", "s3://b/t", "dt:string")
+	c.table("other", "s3://b/other")
+	c.partition("t", "s3://b/other", "1")
+	c.partition("t", "s3://b/other/", "2")
+	c.partition("t", "s3://b/t/dt=none", "none") // registered with no data
+	s.set("other/f", "x")
+	dirs := []string{"db/other", "db/t/dt=1", "db/t/dt=2"}
+	for _, dir := range dirs {
+		wantLs(t, v, dir, "f")
+	}
+	wantLs(t, v, "db/t/dt=none")
+	target, err := v.Resolve(t.Context(), "db/t/dt=1/g")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Wrote(s.set(target.Location.Key, "y"))
+	for _, dir := range dirs {
+		wantLs(t, v, dir, "f", "g")
+	}
+	v.Removed(s.unset("other/f"))
+	for _, dir := range dirs {
+		wantLs(t, v, dir, "g")
+		wantAbsent(t, v, dir+"/f")
+	}
+}
+
 func TestRegisterAtThePublish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, c, s := catalogView(t, nil)
