@@ -31,9 +31,9 @@ func TestRealWriters(t *testing.T) {
 func (w *world) verdicts(t *testing.T) {
 	// Tables that have no directory, views, have no status.json.
 	w.golden(t, "verdicts.golden", w.sh(t, `
-for d in */ */*/; do
+for d in */ */*/ wr/orders/dt=2026-01-01/ wr/projected/dt=2026-01-01/; do
 	printf '%s ' "$d"
-	jq -cS '.catalog | {kind, format, location, partitions_from, resource_link, readable, writable, reason, notes, partitions} | with_entries(select(.value != null))' "$d.lakefs/status.json"
+	jq -cS '.catalog | {kind, format, location, partitions_from, resource_link, readable, writable, reason, notes, partitions, unregistered, without_objects} | with_entries(select(.value != null))' "$d.lakefs/status.json"
 done`))
 }
 

@@ -140,7 +140,7 @@ func (w *world) aws(t *testing.T, args ...string) string {
 }
 
 // random are the parts of names that are new in each run.
-var random = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}|\b\d{12,}\b`)
+var random = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}|\b[1-9]\d{14,}\b`)
 
 // golden holds text to be that of a file of testdata, with RANDOM for random parts
 // of names, and BUCKET and OTHER for the buckets.
