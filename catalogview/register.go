@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"strings"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
@@ -30,10 +31,11 @@ func (v *View) Register(ctx context.Context, path string, at objectstore.Locatio
 		return nil
 	}
 	values, ok := b.values(n)
-	if !ok {
-		return nil // a directory that is no partition by its name
-	}
 	dir := strings.Join(comps[:2+n], "/")
+	if !ok {
+		v.warnSpelling(b, dir)
+		return nil
+	}
 	if b.part != nil {
 		v.warnElsewhere(dir, b.part.Location, b.part.place, at)
 		return nil
@@ -53,6 +55,21 @@ func (v *View) Register(ctx context.Context, path string, at objectstore.Locatio
 	v.noteRegistered(b.entry, p)
 	v.warnElsewhere(dir, registered, v.settle(p).place, at)
 	return nil
+}
+
+// warnSpelling tells once of a directory that is a partition by its name, and not
+// named as one of the catalog's would be: registering it would rename it under who
+// writes there.
+func (v *View) warnSpelling(b below, dir string) {
+	for i, c := range b.comps[:len(b.table.Keys)] {
+		if _, err := b.table.ParsePartition(c, i); err != nil {
+			return // no partition
+		}
+	}
+	if v.firstOf(dir, "spelling") {
+		v.o.Log.Warn("the catalog spells this partition otherwise: it is not registered, and engines that ask the catalog do not read it",
+			slog.String("path", dir), slog.String("written", uri(b.at.down(b.comps[:len(b.table.Keys)]))))
+	}
 }
 
 // PartitionLines yields the entries of a table's registered partitions, each as one
