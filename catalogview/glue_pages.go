@@ -32,6 +32,15 @@ type gluePageOf struct {
 	token    string // of the next page; "": this is the last
 }
 
+// size is what the elements take, in bytes.
+func (p gluePageOf) size() int {
+	n := 0
+	for _, e := range p.elements {
+		n += len(e)
+	}
+	return n
+}
+
 // pages yields each page, empty ones too: they say nothing of the next. After an
 // error nothing follows. Of a page that is too large a tenth is asked for.
 func (g *Glue) pages(ctx context.Context, l glueListing) iter.Seq2[gluePageOf, error] {

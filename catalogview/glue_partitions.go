@@ -48,6 +48,7 @@ type partitionListing struct {
 	prefix []string
 	yield  func(table.Partition, error) bool
 
+	page    int     // bytes of the first page
 	seen    digests // by values; emulators answer each segment with all
 	skipped int
 	first   error // why the first one was skipped
@@ -102,21 +103,31 @@ func (l *partitionListing) sequence(ctx context.Context, q partitionQuery) (more
 			return false, nil
 		}
 		if q.firstOnly && len(page.elements) > 0 && page.token != "" {
+			l.page = page.size()
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
+// maxPagesHeld bounds the pages that are read at once, in bytes: a service that
+// sends the columns though they were not asked for sends some MiB a page.
+const maxPagesHeld = 24 << 20
+
 // segments yields the partitions of all segments of a table.
 func (l *partitionListing) segments(ctx context.Context, total int32) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	parsed := make(chan parsedPage)
+	slots := make(chan struct{}, max(1, min(int(total), maxPagesHeld/max(1, l.page))))
 	group, gctx := errgroup.WithContext(ctx)
 	for i := range total {
 		q := partitionQuery{segment: &types.Segment{SegmentNumber: i, TotalSegments: &total}}
-		group.Go(func() error { return l.fetch(gctx, q, parsed) })
+		group.Go(func() error {
+			slots <- struct{}{} // who holds one ends with gctx
+			defer func() { <-slots }()
+			return l.fetch(gctx, q, parsed)
+		})
 	}
 	done := make(chan error, 1)
 	go func() {
