@@ -152,12 +152,17 @@ func TestCase39_OnlyATableGranted(t *testing.T) {
 	wantWhole(t, l, "db", "other")
 }
 
+// inFirst are locations of partitions in the first bucket of a lake.
+func inFirst(l *mounttest.Lake) func(values []string) string {
+	return func(values []string) string { return l.Catalog.At("s3://{0}/many/" + strings.Join(values, "/")) }
+}
+
 // mountManyPartitions mounts db.many with n partitions, n=0 and on, that have no objects.
 func mountManyPartitions(t *testing.T, n int, flags ...string) *mounttest.Lake {
 	t.Helper()
 	l := newGlueLake(t, mounttest.Options{Flags: flags})
 	addEntries(l, csvAt("many", "s3://{0}/many", `,"PartitionKeys":[{"Name":"n","Type":"int"}]`))
-	l.Catalog.Server.AddMany("db", "many", gluetest.Many{Count: n, Values: func(i int) []string { return []string{fmt.Sprint(i)} }})
+	l.Catalog.Server.AddMany("db", "many", gluetest.Many{Count: n, Location: inFirst(l), Values: func(i int) []string { return []string{fmt.Sprint(i)} }})
 	l.Start()
 	return l
 }
