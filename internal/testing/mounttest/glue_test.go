@@ -2,8 +2,12 @@ package mounttest
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/gluetest"
 )
 
 // spread is a table with partitions of several kinds.
@@ -74,5 +78,23 @@ func TestGlueLakeIsMounted(t *testing.T) {
 	second := lake.Second()
 	if got := second.MustSh("cat db/spread/dt=2026-01-01/*/a.csv"); got != "1,one\n" {
 		t.Errorf("the second mount has %q", got)
+	}
+}
+
+func TestHungCatalogFailsAtTheDeadline(t *testing.T) {
+	r := &recorder{TB: t}
+	lake := New(r, Options{Glue: &Glue{Buckets: 2, Tables: []GlueTable{spread()}}, Timeout: 4 * time.Second, Flags: []string{"--no-wait"}})
+	lake.Catalog.Server.Fault(gluetest.Rule{Fault: gluetest.Hang()})
+	lake.Start()
+	err := lake.Do("list a database of a catalog that does not answer", func() error {
+		_, err := os.ReadDir(lake.Path("db"))
+		return err
+	})
+	r.end()
+	if err == nil || !r.Failed() {
+		t.Errorf("a catalog that hung: error %v, test failed: %v", err, r.Failed())
+	}
+	if lake.Mounted() {
+		t.Error("still mounted after the test")
 	}
 }
