@@ -63,6 +63,11 @@ func (e *VerdictError) Error() string { return e.Table + ": " + e.Reason }
 // Unwrap returns Err.
 func (e *VerdictError) Unwrap() error { return e.Err }
 
+// Is says that what was refused is ErrPermission, to those who know no verdicts.
+func (e *VerdictError) Is(target error) bool {
+	return target == objectstore.ErrPermission && e.Class == table.ClassDenied //nolint:errorlint // the sentinel itself
+}
+
 // Kind says what a Node is.
 type Kind int
 
