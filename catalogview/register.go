@@ -40,6 +40,10 @@ func (v *View) Register(ctx context.Context, path string, at objectstore.Locatio
 		v.warnElsewhere(dir, b.part.Location, b.part.place, at)
 		return nil
 	}
+	if place := b.at.down(b.comps[:n]); at.Bucket != place.Bucket || !strings.HasPrefix(at.Key, place.Key) {
+		v.warnMoved(dir, place, at)
+		return nil
+	}
 	location := strings.TrimSuffix(b.table.Location, "/")
 	for _, c := range b.comps[:n] {
 		location += "/" + c
@@ -55,6 +59,16 @@ func (v *View) Register(ctx context.Context, path string, at objectstore.Locatio
 	v.noteRegistered(b.entry, p)
 	v.warnElsewhere(dir, registered, v.settle(p).place, at)
 	return nil
+}
+
+// warnMoved tells once of a partition that the catalog no longer has, and that a new
+// one would not be where the mount wrote: the table moved meanwhile, or the partition
+// lay elsewhere. To register the new place would show what else lies there.
+func (v *View) warnMoved(dir string, place, wrote objectstore.Location) {
+	if v.firstOf(dir, "moved") {
+		v.o.Log.Warn("the catalog no longer has this partition where it was when the file was opened: what was written is in no partition",
+			slog.String("path", dir), slog.String("now", uri(place)), slog.String("written", uri(wrote)))
+	}
 }
 
 // warnSpelling tells once of a directory that is a partition by its name, and not
