@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
@@ -55,6 +56,7 @@ type partitionList struct {
 	at    time.Time // when it began
 	all   []table.Partition
 	index map[string]int32 // by valuesKey
+	asked atomic.Int32     // requests for what it holds since it was fresh
 	mu    struct {
 		sync.Mutex
 		added map[string]table.Partition
@@ -69,6 +71,15 @@ func (l *partitionList) cost() int {
 		return listCost
 	}
 	return listCost + len(l.all)
+}
+
+// requests is about how many it takes to load the list: one a page, and of several
+// pages one a segment at least.
+func (l *partitionList) requests() int {
+	if len(l.all) <= headSize {
+		return 1
+	}
+	return max(glueSegments, len(l.all)/headSize)
 }
 
 func (l *partitionList) find(key string) (table.Partition, bool) {
@@ -140,37 +151,68 @@ func (v *View) partitionsOf(ctx context.Context, e *entry, prefix []string) (*pa
 	})
 }
 
-// freshList returns a list that is fresh and holds all partitions with these first
-// values, or nil.
-func (v *View) freshList(e *entry, prefix []string) *partitionList {
-	for n := len(prefix); n >= 0; n-- {
-		k, have, _ := v.parts.lists.peek(e.cellKey(prefix[:n]))
-		if have && k.err == nil && v.o.Now().Sub(k.at) < v.o.TTL {
-			return k.value
+// knownList returns a list that holds all partitions with these first values, and how
+// many of them it is narrowed to: a fresh one, else one that may still serve. nil: none.
+func (v *View) knownList(e *entry, prefix []string) (l *partitionList, n int, fresh bool) {
+	now := v.o.Now()
+	for i := len(prefix); i >= 0; i-- {
+		k, have, _ := v.parts.lists.peek(e.cellKey(prefix[:i]))
+		switch age := now.Sub(k.at); {
+		case !have || k.err != nil:
+		case age < v.o.TTL:
+			return k.value, i, true
+		case l == nil && age < staleFactor*v.o.TTL:
+			l, n = k.value, i
 		}
 	}
-	return nil
+	return l, n, false
+}
+
+// listFor returns a list that holds all partitions with these first values, or nil. One
+// that is no longer fresh is loaded anew where as many requests have gone out for single
+// partitions of it as that takes: a walk through a table asks for each in turn.
+func (v *View) listFor(ctx context.Context, e *entry, prefix []string) (l *partitionList, fresh bool) {
+	l, n, fresh := v.knownList(e, prefix)
+	if l == nil || fresh || int(l.asked.Add(1)) <= l.requests() {
+		return l, fresh
+	}
+	again, err := v.partitionsOf(ctx, e, prefix[:n])
+	if err != nil {
+		return l, false // the request for the one tells of it
+	}
+	return again, v.o.Now().Sub(again.at) < v.o.TTL
 }
 
 // registered returns a partition by all its values: from a list that is fresh, else
-// by a request of its own. ErrNotExist: the catalog has none.
+// by a request of its own. While that is not answered an older list serves.
+// ErrNotExist: the catalog has none.
 func (v *View) registered(ctx context.Context, e *entry, values []string) (*partition, error) {
-	if l := v.freshList(e, values); l != nil {
+	key := e.cellKey(values)
+	if l, fresh := v.listFor(ctx, e, values); l != nil {
 		p, ok := l.find(valuesKey(values))
-		if ok {
+		switch {
+		case ok && fresh:
 			return v.settle(p), nil
-		}
-		if v.o.Now().Sub(l.at) < v.o.NegativeTTL {
+		case ok:
+			offer(v.parts.one, key, v.settle(p), l.at)
+		case v.o.Now().Sub(l.at) < v.o.NegativeTTL:
 			return nil, fmt.Errorf("partition %q of %q: %w", values, e.id(), objectstore.ErrNotExist)
 		}
 	}
-	return v.parts.one.get(ctx, e.cellKey(values), func(ctx context.Context) (*partition, error) {
+	return v.parts.one.get(ctx, key, func(ctx context.Context) (*partition, error) {
 		p, _, err := v.src.Partition(ctx, e.base, values)
 		if err != nil {
 			return nil, err
 		}
 		return v.settle(p), nil
 	})
+}
+
+// offer keeps what a list told of a key, unless something later is known.
+func offer[T any](c *cells[T], key string, value T, at time.Time) {
+	if k, have, generation := c.peek(key); !have || k.at.Before(at) {
+		c.keep(key, cell[T]{value: value, at: at}, generation)
+	}
 }
 
 // settle finds where a partition lies and whether it may be used (rule 43: at every
@@ -191,17 +233,20 @@ const headSize = 1000
 // anyRegistered says that some registered partition has these first values, one at least.
 // A first page that is the last is kept as the list that it is.
 func (v *View) anyRegistered(ctx context.Context, e *entry, prefix []string) (bool, error) {
-	if l := v.freshList(e, prefix); l != nil {
+	key := e.cellKey(prefix)
+	if l, fresh := v.listFor(ctx, e, prefix); l != nil {
 		found := false
 		l.each(func(p table.Partition) bool {
 			found = hasPrefix(p.Values, prefix)
 			return !found
 		})
-		if found || v.o.Now().Sub(l.at) < v.o.NegativeTTL {
+		switch {
+		case found && fresh, !found && v.o.Now().Sub(l.at) < v.o.NegativeTTL:
 			return found, nil
+		case found:
+			offer(v.parts.heads, key, true, l.at)
 		}
 	}
-	key := e.cellKey(prefix)
 	found, err := v.parts.heads.get(ctx, key, func(ctx context.Context) (bool, error) {
 		l := &partitionList{at: v.o.Now(), index: make(map[string]int32)}
 		_, _, generation := v.parts.lists.peek(key)
