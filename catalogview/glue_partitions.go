@@ -112,7 +112,7 @@ func (l *partitionListing) sequence(ctx context.Context, q partitionQuery) (more
 
 // maxPagesHeld bounds the pages that are read at once, in bytes: a service that
 // sends the columns though they were not asked for sends some MiB a page.
-const maxPagesHeld = 24 << 20
+const maxPagesHeld = 12 << 20
 
 // segments yields the partitions of all segments of a table.
 func (l *partitionListing) segments(ctx context.Context, total int32) error {
