@@ -34,7 +34,10 @@ func (e *RegisterError) Unwrap() error {
 	return nil
 }
 
-const notRegistered = "a partition is not registered"
+const (
+	notRegistered    = "a partition is not registered"
+	notRegisteredYet = "a partition is not registered yet: its write stays staged, and the next mount tries again"
+)
 
 // registerTime bounds one registration. The catalog's own limits end it earlier.
 const registerTime = time.Minute
@@ -55,10 +58,14 @@ func (c *Committer) register(ctx context.Context, path string, loc objectstore.L
 }
 
 // registerLate is register for what nobody waits for: a failure is logged. again:
-// ctx ended first, so that it is to be done once more.
+// ctx ended first, so that the next Recover is to do it once more.
 func (c *Committer) registerLate(ctx context.Context, path string, loc objectstore.Location) (again bool) {
 	err := c.register(ctx, path, loc)
 	if err != nil && ctx.Err() != nil {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return true // by who ends the program, and knows
+		}
+		c.log.LogAttrs(ctx, slog.LevelError, notRegisteredYet, slog.String("path", path), slog.Any("error", err))
 		return true
 	}
 	if err != nil {
