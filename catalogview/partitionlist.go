@@ -196,3 +196,23 @@ func (v *View) noFile(ctx context.Context, b below) error {
 		Reason: fmt.Sprintf("location %.300q %s", maskUserinfo(b.table.Location), fault),
 	}
 }
+
+// noPartitionFile refuses a registered partition whose location is a file. Nothing lies
+// below it.
+func (v *View) noPartitionFile(ctx context.Context, b below) error {
+	file := objectstore.Location{Bucket: b.at.Bucket, Key: strings.TrimSuffix(b.at.Key, "/")}
+	if v.trees || b.part.Location == "" || file.Key == "" || strings.HasSuffix(file.Key, "/") {
+		return nil
+	}
+	_, err := v.store.Stat(ctx, file)
+	switch {
+	case err == nil:
+		return &VerdictError{
+			Table: b.path, Class: table.ClassBroken,
+			Reason: fmt.Sprintf("location %.300q is a file", maskUserinfo(b.part.Location)),
+		}
+	case noObject(err), errors.Is(err, objectstore.ErrPermission), errors.Is(err, objectstore.ErrNoBucket):
+		return nil
+	}
+	return fmt.Errorf("location of %q: %w", b.path, err)
+}

@@ -219,8 +219,10 @@ func (l *lister) list(ctx context.Context, entries iter.Seq2[objectstore.Entry, 
 		return err
 	}
 	switch {
-	case l.found, b.part != nil && len(b.tail) == 0:
+	case l.found:
 		return nil
+	case b.part != nil && len(b.tail) == 0:
+		return l.v.noPartitionFile(ctx, b)
 	case len(b.comps) == 0:
 		return l.v.noFile(ctx, b) // a table's location may not exist yet
 	}
