@@ -122,9 +122,27 @@ func (v *View) existing(ctx context.Context, b below, beside []string, failed *e
 		}
 		done, err := v.existingPartitions(ctx, b, yield)
 		if !done && err == nil {
-			err = v.existingStored(ctx, dir, yield)
+			err = v.existingStored(ctx, dir, v.unlessTaken(ctx, b, yield, failed))
 		}
+		if *failed == nil {
+			*failed = err
+		}
+	}
+}
+
+// unlessTaken is yield without the name of b itself where only partitions of other
+// names lie in that directory: it is not shown (see taken), so it can be made.
+func (v *View) unlessTaken(ctx context.Context, b below, yield func(string) bool, failed *error) func(string) bool {
+	if b.part != nil || b.table.Partitions != table.PartitionsInCatalog {
+		return yield
+	}
+	return func(name string) bool {
+		if name != b.base() {
+			return yield(name)
+		}
+		taken, err := v.taken(ctx, b)
 		*failed = err
+		return err == nil && (taken || yield(name))
 	}
 }
 
