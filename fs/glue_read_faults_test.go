@@ -167,15 +167,18 @@ func mountManyPartitions(t *testing.T, n int, flags ...string) *mounttest.Lake {
 	return l
 }
 
-// wantPartitions asserts that db.many lists n=0 to n=COUNT-1, each once.
-func wantPartitions(t *testing.T, l *mounttest.Lake, count int) {
+// manyCount are three pages of partitions, the last with one.
+const manyCount = 2501
+
+// wantPartitions asserts that db.many lists the partitions of manyCount, each once.
+func wantPartitions(t *testing.T, l *mounttest.Lake) {
 	t.Helper()
 	names, err := l.Names("db/many")
-	if err != nil || len(names) != count {
-		t.Errorf("%d partitions are listed, %v; want %d", len(names), err, count)
+	if err != nil || len(names) != manyCount {
+		t.Errorf("%d partitions are listed, %v; want %d", len(names), err, manyCount)
 		return
 	}
-	for i := range count {
+	for i := range manyCount {
 		if _, found := slices.BinarySearch(names, fmt.Sprint("n=", i)); !found {
 			t.Errorf("n=%d is not listed", i)
 			return
@@ -230,7 +233,7 @@ func TestCase40_PagesOfACatalogThatFail(t *testing.T) {
 		}
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			l := mountManyPartitions(t, 2501, quick...)
+			l := mountManyPartitions(t, manyCount, quick...)
 			segment := func(q *gluetest.Call) bool {
 				s, _ := q.Input["Segment"].(map[string]any)
 				return fmt.Sprint(s["SegmentNumber"]) == "4"
@@ -247,7 +250,7 @@ func TestCase40_PagesOfACatalogThatFail(t *testing.T) {
 				wantErrno(t, "a partition", statErr(l, "db/many/n=7"), 0)
 				l.Catalog.Server.Clear()
 			}
-			wantPartitions(t, l, 2501)
+			wantPartitions(t, l)
 		})
 	}
 }
@@ -265,9 +268,9 @@ func TestCase40_PassingFaultsOfPages(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			l := mountManyPartitions(t, 2501, "--metadata-ttl=5m")
+			l := mountManyPartitions(t, manyCount, "--metadata-ttl=5m")
 			a := l.Catalog.Server.Fault(rule)
-			wantPartitions(t, l, 2501)
+			wantPartitions(t, l)
 			if a.Hits() < rule.Times || a.Hits() == 0 {
 				t.Errorf("%d requests met the fault, want %d", a.Hits(), rule.Times)
 			}
@@ -290,7 +293,7 @@ func TestEdge09_AnEmptyPageWithAToken(t *testing.T) {
 // TestCase40_ARepeatedToken is an error, in bounded time and requests.
 func TestCase40_ARepeatedToken(t *testing.T) {
 	t.Parallel()
-	l := mountManyPartitions(t, 2501, quick...)
+	l := mountManyPartitions(t, manyCount, quick...)
 	for i := range 250 {
 		l.Catalog.Server.AddTable("tables", csvAt(fmt.Sprint("t", i), "s3://x/y", ""))
 		l.Catalog.Server.AddDatabase(fmt.Sprint("d", i))
@@ -305,7 +308,7 @@ func TestCase40_ARepeatedToken(t *testing.T) {
 		}
 		l.Catalog.Server.Clear()
 	}
-	wantPartitions(t, l, 2501)
+	wantPartitions(t, l)
 	if got := l.MustSh(`ls tables | grep -vc json; ls | grep -c '^d[0-9]*$'`); got != "250\n250\n" {
 		t.Errorf("later: %q", got)
 	}

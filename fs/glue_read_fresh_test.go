@@ -31,13 +31,14 @@ func mountChanging(t *testing.T, flags ...string) *mounttest.Lake {
 	return l
 }
 
-// addOne, moveOne and dropOne are what another client does with the partition of a value.
+// addOne and dropOne are what another client does with the partition of a value, and
+// moveOne with k=1.
 func addOne(l *mounttest.Lake, value, location string) {
 	l.Catalog.Call("CreatePartition", fmt.Sprintf(`{"DatabaseName":"db","TableName":"t","PartitionInput":%s}`, partitionAt(l, value, location)))
 }
 
-func moveOne(l *mounttest.Lake, value, location string) {
-	l.Catalog.Call("UpdatePartition", fmt.Sprintf(`{"DatabaseName":"db","TableName":"t","PartitionValueList":[%q],"PartitionInput":%s}`, value, partitionAt(l, value, location)))
+func moveOne(l *mounttest.Lake, location string) {
+	l.Catalog.Call("UpdatePartition", fmt.Sprintf(`{"DatabaseName":"db","TableName":"t","PartitionValueList":["1"],"PartitionInput":%s}`, partitionAt(l, "1", location)))
 }
 
 func dropOne(l *mounttest.Lake, value string) {
@@ -85,7 +86,7 @@ func TestPartitionMovedWhileItIsRead(t *testing.T) {
 	}); err != nil || string(got) != one[:4096] {
 		t.Fatalf("the first version: %s, %v", brief(string(got)), err)
 	}
-	moveOne(l, "1", "s3://{1}/b")
+	moveOne(l, "s3://{1}/b")
 	l.Eventually("a new open has the new location's file", seenWithin, func() bool { got, err := l.ReadFile("db/t/k=1/f"); return err == nil && got == two })
 	if st := stat(t, l, "db/t/k=1/f"); st.Size != 3<<20 {
 		t.Errorf("the new file has %d bytes", st.Size)
@@ -116,7 +117,7 @@ func TestRefreshOfACatalog(t *testing.T) {
 	wantErrno(t, "a partition", statErr(l, "db/t/k=2"), syscall.ENOENT)
 	wantErrno(t, "a table", statErr(l, "db/u"), syscall.ENOENT)
 	addOne(l, "2", "s3://{1}/b")
-	moveOne(l, "1", "s3://{1}/b")
+	moveOne(l, "s3://{1}/b")
 	addEntries(l, csvAt("u", "s3://{0}/u", ""))
 	l.Catalog.Server.AddDatabase("new")
 	wantNames(t, l, "db/t", "k=1")

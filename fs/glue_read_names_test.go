@@ -21,9 +21,9 @@ type valued struct{ value, name, key string }
 
 // mountValues mounts db.t of one string key, with these partitions. The file of each
 // says which it is.
-func mountValues(t *testing.T, server *s3test.Server, all []valued, flags ...string) *mounttest.Lake {
+func mountValues(t *testing.T, server *s3test.Server, all []valued) *mounttest.Lake {
 	t.Helper()
-	l := newGlueLake(t, mounttest.Options{Server: server, Flags: append([]string{"--write=delete"}, flags...)})
+	l := newGlueLake(t, mounttest.Options{Server: server, Flags: []string{"--write=delete"}})
 	addEntries(l, csvAt("t", "s3://{0}/t", `,"PartitionKeys":[{"Name":"k","Type":"string"}]`))
 	for _, p := range all {
 		entry, err := json.Marshal(map[string]any{"Values": []string{p.value}, "StorageDescriptor": map[string]string{"Location": l.Catalog.At("s3://{0}/" + p.key)}})
@@ -85,7 +85,10 @@ func TestCase46_ValuesLikeNull(t *testing.T) {
 	t.Parallel()
 	all := []valued{
 		{"__HIVE_DEFAULT_PARTITION__", "k=__HIVE_DEFAULT_PARTITION__", "t/k=__HIVE_DEFAULT_PARTITION__"},
-		{"null", "k=null", "t/k=null"}, {"NULL", "k=NULL", "t/k=NULL"}, {"default", "k=default", "t/k=default"}, {"", "k=", "t/empty"},
+		{"null", "k=null", "t/k=null"},
+		{"NULL", "k=NULL", "t/k=NULL"},
+		{"default", "k=default", "t/k=default"},
+		{"", "k=", "t/empty"},
 	}
 	wantValues(t, mountValues(t, s3test.Versity(t), all), all)
 }
@@ -179,7 +182,14 @@ func TestCase48_UnescapedValues(t *testing.T) {
 func TestCase48_KeysOfALocationAreVerbatim(t *testing.T) {
 	t.Parallel()
 	all := []valued{
-		{"1", "k=1", "v/%2F"}, {"2", "k=2", "v/%252F"}, {"3", "k=3", "v/a%2Fb"}, {"4", "k=4", "v/a/b"}, {"5", "k=5", "v/a+b"}, {"6", "k=6", "v/a b"}, {"7", "k=7", "v/a%20b"}, {"8", "k=8", "v/%"},
+		{"1", "k=1", "v/%2F"},
+		{"2", "k=2", "v/%252F"},
+		{"3", "k=3", "v/a%2Fb"},
+		{"4", "k=4", "v/a/b"},
+		{"5", "k=5", "v/a+b"},
+		{"6", "k=6", "v/a b"},
+		{"7", "k=7", "v/a%20b"},
+		{"8", "k=8", "v/%"},
 	}
 	for _, server := range []*s3test.Server{s3test.Versity(t), s3test.Mini(t)} {
 		wantValues(t, mountValues(t, server, all), all)

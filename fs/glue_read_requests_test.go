@@ -36,10 +36,10 @@ var longTTL = []string{"--metadata-ttl=5m", "--negative-ttl=5m"}
 
 func TestRequestsOfAListingOfPartitions(t *testing.T) {
 	t.Parallel()
-	l := mountManyPartitions(t, 2501, longTTL...)
+	l := mountManyPartitions(t, manyCount, longTTL...)
 	l.MustSh(`stat db/many >/dev/null`)
 	l.Catalog.Server.Reset()
-	wantPartitions(t, l, 2501)
+	wantPartitions(t, l)
 	calls := l.Catalog.Server.Calls("GetPartitions")
 	segments := make(map[string]bool)
 	for _, c := range calls {
@@ -60,7 +60,7 @@ func TestRequestsOfAListingOfPartitions(t *testing.T) {
 
 func TestRequestsOfOnePartition(t *testing.T) {
 	t.Parallel()
-	l := mountManyPartitions(t, 2501, longTTL...)
+	l := mountManyPartitions(t, manyCount, longTTL...)
 	l.Catalog.Server.Reset()
 	l.MustSh(`stat db/many/n=77`)
 	wantCalls(t, l, "stat of a partition", map[string]int{"GetDatabase": 1, "GetTable": 1, "GetPartition": 1})
@@ -73,7 +73,7 @@ func TestRequestsOfOnePartition(t *testing.T) {
 // TestRequestsOfManyWhoAskAtOnce: equal questions at a time are one.
 func TestRequestsOfManyWhoAskAtOnce(t *testing.T) {
 	t.Parallel()
-	l := mountManyPartitions(t, 2501, longTTL...)
+	l := mountManyPartitions(t, manyCount, longTTL...)
 	l.Catalog.Server.Reset()
 	a := l.Catalog.Server.Fault(gluetest.Rule{Op: "GetPartitions", Times: 1, Fault: gluetest.Hang()})
 	done := make(chan string, 1)

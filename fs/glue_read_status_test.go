@@ -149,10 +149,10 @@ func TestRule43_APartitionMovedOutside(t *testing.T) {
 	putInBucket(t, l, 1, "secret/f", "secret")
 	l.Start(append([]string{"--allow-location=" + l.Catalog.At("s3://{0}/wh/")}, shortTTL...)...)
 	wantContent(t, l, "db/t/k=1/f", "allowed")
-	moveOne(l, "1", "s3://{1}/secret")
+	moveOne(l, "s3://{1}/secret")
 	l.Eventually("the refusal", seenWithin, func() bool { return errnoOf(listErr(l, "db/t/k=1")) == syscall.EACCES })
 	l.Eventually("the file's refusal", seenWithin, func() bool { return errnoOf(openErr(l, "db/t/k=1/f", syscall.O_RDONLY)) == syscall.EACCES })
-	moveOne(l, "1", "s3://{0}/wh/t/k=1")
+	moveOne(l, "s3://{0}/wh/t/k=1")
 	l.Eventually("the file again", seenWithin, func() bool { got, err := l.ReadFile("db/t/k=1/f"); return err == nil && got == "allowed" })
 }
 
