@@ -62,7 +62,9 @@ type Status struct {
 }
 
 // Status tells of the directory at a path. What cannot be read is no error
-// but Readable false with the reason; errors are those of Lookup.
+// but Readable false with the reason; errors are those of Lookup. With ErrNotExist
+// for a directory below a table it has what is known of it all the same, as of one
+// that is to be made.
 func (v *View) Status(ctx context.Context, p string) (Status, error) {
 	comps, err := split(p)
 	if err != nil {

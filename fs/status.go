@@ -66,6 +66,9 @@ func (f *FS) statusJSON(ctx context.Context, dir string) ([]byte, error) {
 		}
 	} else {
 		view, err := f.View.Status(ctx, dir)
+		if errors.Is(err, objectstore.ErrNotExist) && view.Kind != "" {
+			err = nil // a directory of the mount alone: nothing was published in it yet
+		}
 		if err != nil {
 			return nil, err
 		}
