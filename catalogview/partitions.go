@@ -63,6 +63,28 @@ type partitionList struct {
 	}
 }
 
+func newPartitionList(at time.Time) *partitionList {
+	return &partitionList{at: at, index: make(map[string]int32)}
+}
+
+// append adds one that was loaded.
+func (l *partitionList) append(p table.Partition) {
+	l.index[valuesKey(p.Values)] = int32(len(l.all))
+	l.all = append(l.all, p)
+}
+
+// narrow returns the part of a list that has these first values.
+func (l *partitionList) narrow(prefix []string) *partitionList {
+	part := newPartitionList(l.at)
+	l.each(func(p table.Partition) bool {
+		if hasPrefix(p.Values, prefix) {
+			part.append(p)
+		}
+		return true
+	})
+	return part
+}
+
 // listCost is what a list takes, as so many partitions in it.
 const listCost = 8
 
@@ -136,16 +158,25 @@ func ofTable(match func(db, name string) bool) func(key string) bool {
 }
 
 // partitionsOf returns the registered partitions with these first values, from one load
-// for all who ask at once.
+// for all who ask at once, or from a list of more that is fresh.
 func (v *View) partitionsOf(ctx context.Context, e *entry, prefix []string) (*partitionList, error) {
-	return v.parts.lists.get(ctx, e.cellKey(prefix), func(ctx context.Context) (*partitionList, error) {
-		l := &partitionList{at: v.o.Now(), index: make(map[string]int32)}
+	key := e.cellKey(prefix)
+	if own, have, generation := v.parts.lists.peek(key); len(prefix) > 0 && (!have || v.o.Now().Sub(own.at) >= v.o.TTL) {
+		wider, fresh := v.listFor(ctx, e, prefix[:len(prefix)-1])
+		switch {
+		case fresh:
+			return wider.narrow(prefix), nil
+		case wider != nil && (!have || own.at.Before(wider.at)): // it serves while the catalog does not answer
+			v.parts.lists.keep(key, cell[*partitionList]{value: wider.narrow(prefix), at: wider.at}, generation)
+		}
+	}
+	return v.parts.lists.get(ctx, key, func(ctx context.Context) (*partitionList, error) {
+		l := newPartitionList(v.o.Now())
 		for p, err := range v.src.Partitions(ctx, e.base, prefix) {
 			if err != nil {
 				return nil, fmt.Errorf("partitions of %q: %w", e.id(), err)
 			}
-			l.index[valuesKey(p.Values)] = int32(len(l.all))
-			l.all = append(l.all, p)
+			l.append(p)
 		}
 		return l, nil
 	})
@@ -248,7 +279,7 @@ func (v *View) anyRegistered(ctx context.Context, e *entry, prefix []string) (bo
 		}
 	}
 	found, err := v.parts.heads.get(ctx, key, func(ctx context.Context) (bool, error) {
-		l := &partitionList{at: v.o.Now(), index: make(map[string]int32)}
+		l := newPartitionList(v.o.Now())
 		_, _, generation := v.parts.lists.peek(key)
 		for p, err := range v.src.Partitions(ctx, e.base, prefix) {
 			if err != nil {
@@ -257,8 +288,7 @@ func (v *View) anyRegistered(ctx context.Context, e *entry, prefix []string) (bo
 			if len(l.all) == headSize {
 				return true, nil
 			}
-			l.index[valuesKey(p.Values)] = int32(len(l.all))
-			l.all = append(l.all, p)
+			l.append(p)
 		}
 		if len(l.all) == 0 {
 			return false, notExist(e.id()) // so that it is believed for the negative TTL

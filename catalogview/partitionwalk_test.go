@@ -70,6 +70,36 @@ func TestAWalkOfTwoLevels(t *testing.T) {
 	})
 }
 
+// TestAListTellsOfWhatLiesBelow: the directories of a list that is fresh are listed
+// from it, and those of an older one from a new one.
+func TestAListTellsOfWhatLiesBelow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, catalog := walked(t, 500, "k:string", "l:string")
+		below := func() {
+			t.Helper()
+			for i := range 500 {
+				wantLs(t, v, fmt.Sprint("db/t/k=v", i), "l=w/")
+				wantLs(t, v, fmt.Sprint("db/t/k=v", i, "/l=w"))
+			}
+		}
+		if got := catalog.requests(below); got["partition"]+got["partitions"] > 4 {
+			t.Errorf("below an old list: %v", got)
+		}
+		ls(t, v, "db/t")
+		if got := catalog.requests(below); got["partition"]+got["partitions"] > 0 {
+			t.Errorf("below a fresh list: %v", got)
+		}
+		pass(6 * time.Second)
+		catalog.setOn(func(context.Context, string) error { return objectstore.ErrUnavailable })
+		below()
+		catalog.setOn(nil)
+		pass(time.Second)
+		catalog.partition("t", "s3://b/elsewhere", "v7", "x")
+		wantLs(t, v, "db/t/k=v7", "l=w/", "l=x/")
+		wantLs(t, v, "db/t/k=v8", "l=w/")
+	})
+}
+
 // TestAListServesWhileTheCatalogIsSilent, of partitions that nobody asked for alone too.
 func TestAListServesWhileTheCatalogIsSilent(t *testing.T) {
 	for _, keys := range [][]string{{"k:string"}, {"k:string", "l:string"}} {

@@ -138,6 +138,12 @@ func TestRequestsOfTwoLevels(t *testing.T) {
 	wantCalls(t, l, "below what was listed", map[string]int{})
 	l.MustSh(`stat db/two/dt=d8/h=3`)
 	wantCalls(t, l, "stat of a partition below a day that is not known", map[string]int{"GetPartitions": 1})
+	l.MustSh(`ls db/two | wc -l`)
+	l.Catalog.Server.Reset()
+	if got := l.MustSh(`find db/two -type d | wc -l; ls -R db/two | wc -l`); !strings.HasPrefix(got, "2501\n") {
+		t.Errorf("find counts %q, want a table, 100 days and 2400 hours", got)
+	}
+	wantCalls(t, l, "a walk through what was listed", map[string]int{})
 }
 
 // peak is the most memory that the daemon has had, in MiB.

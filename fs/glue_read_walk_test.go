@@ -17,7 +17,6 @@ func TestRequestsOfALongWalk(t *testing.T) {
 		t.Errorf("find counts %q", got)
 	}
 	n := l.Catalog.Server.Requests()
-	t.Logf("%v", n)
 	if lists := n["GetPartitions"]; n["GetPartition"] > lists+10 {
 		t.Errorf("a walk asks %d times for one partition, and %d times for a page; want no more of the first", n["GetPartition"], lists)
 	}
