@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/faulty"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/gluetest"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 )
@@ -334,4 +335,56 @@ func TestHangingCatalog(t *testing.T) {
 	}
 	l.Catalog.Server.Clear()
 	wantWhole(t, l, "db")
+}
+
+// TestCase39_OnePartitionsPrefixGranted: the store grants that alone; the catalog's
+// listing of the table is then no whole one, for other files may lie beside.
+func TestCase39_OnePartitionsPrefixGranted(t *testing.T) {
+	t.Parallel()
+	l := newGlueLake(t, mounttest.Options{Faulty: true, Flags: shortTTL})
+	addEntries(l, csvAt("t", "s3://{0}/t", `,"PartitionKeys":[{"Name":"k","Type":"string"},{"Name":"l","Type":"string"}]`))
+	for _, k := range []string{"1", "2"} {
+		l.Catalog.Server.AddPartition("db", "t", l.Catalog.At(fmt.Sprintf(`{"Values":[%q,"x"],"CreationTime":1767225600,"StorageDescriptor":{"Location":"s3://{0}/far/%s"}}`, k, k)))
+		putInBucket(t, l, 0, "far/"+k+"/sub/f", "file of "+k)
+	}
+	l.Proxy.Add(denied(func(q *faulty.Request) bool { return strings.HasPrefix(q.Key, "far/1/") || q.Op == "HeadBucket" }))
+	l.Start()
+	for range 2 {
+		wantContent(t, l, "db/t/k=1/l=x/sub/f", "file of 1")
+		wantNames(t, l, "db/t/k=1/l=x", "sub")
+		l.MustSh(`cd db/t/k=1/l=x/sub && /bin/pwd && ls -l && find . -type f; stat ../../../k=2/l=x`)
+		wantErrno(t, "a file without rights", statErr(l, "db/t/k=2/l=x/sub/f"), syscall.EACCES)
+		wantErrno(t, "list without rights", listErr(l, "db/t/k=2/l=x"), syscall.EACCES)
+		wantErrno(t, "list of the table", listErr(l, "db/t"), syscall.EACCES)
+		wantErrno(t, "what is not there", statErr(l, "db/t/k=1/l=x/none"), syscall.ENOENT)
+		l.MustSh(`echo refresh >.lakefs/ctl`)
+	}
+	if got := l.MustSh(`stat -c %Y db/t/k=1/l=x`); got != "1767225600\n" {
+		t.Errorf("the partition's time is %q, want that of its entry", got)
+	}
+	write(t, l, "db/t/k=1/l=x/new", "written")
+	if got := inBucket(t, l, 0, "far/1/new"); got != "written" {
+		t.Errorf("written: %q", got)
+	}
+}
+
+// TestNamesThatNoPathCanHave are counted, and leave their neighbours alone.
+func TestNamesThatNoPathCanHave(t *testing.T) {
+	t.Parallel()
+	l := newGlueLake(t, mounttest.Options{})
+	addEntries(l, csvAt("t", "s3://{0}/t", `,"PartitionKeys":[{"Name":"k","Type":"string"}]`), csvAt(strings.Repeat("x", 252), "s3://{0}/x", ""), csvAt(strings.Repeat("y", 255), "s3://{0}/y", ""))
+	longest := strings.Repeat("é", 126) + "x"
+	for _, v := range []string{longest, longest + "x", strings.Repeat("/", 90), "short"} {
+		l.Catalog.Server.AddPartition("db", "t", partitionAt(l, v, "s3://{0}/at/"+fmt.Sprint(len(v))))
+	}
+	putInBucket(t, l, 0, fmt.Sprintf("at/%d/f", len(longest)), "long")
+	l.Start()
+	wantNames(t, l, "db/t", "k="+longest, "k=short")
+	wantContent(t, l, "db/t/k="+longest+"/f", "long")
+	wantErrno(t, "256 bytes", statErr(l, "db/t/k="+longest+"x"), syscall.ENAMETOOLONG)
+	if s := status(t, l, "db/t").Catalog; s.UnreachableKeys != 2 {
+		t.Errorf("%d names are counted as unreachable, want 2", s.UnreachableKeys)
+	}
+	wantNames(t, l, "db", "t", "t.json", strings.Repeat("x", 252), strings.Repeat("y", 255))
+	l.MustSh(`jq -e .Table.Name db/` + strings.Repeat("x", 252) + `/.lakefs/entry.json; jq -e .Table.Name db/` + strings.Repeat("y", 255) + `/.lakefs/entry.json`)
 }
