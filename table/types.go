@@ -107,7 +107,7 @@ func (t *Table) parseDate(text string) (string, error) {
 }
 
 func parseDecimal(text string) (string, error) {
-	const maxDigits = 80 // a decimal has 38; keeps big exponents out of big.Rat
+	const maxDigits = 80                                                                                                // a decimal has 38; keeps big exponents out of big.Rat
 	if len(text) <= maxDigits && !strings.ContainsAny(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/_") { // no number of Go's own
 		if r, ok := new(big.Rat).SetString(text); ok {
 			return r.RatString(), nil
