@@ -65,7 +65,7 @@ func (e *VerdictError) Unwrap() error { return e.Err }
 
 // Is says that what was refused is ErrPermission, to those who know no verdicts.
 func (e *VerdictError) Is(target error) bool {
-	return target == objectstore.ErrPermission && e.Class == table.ClassDenied //nolint:errorlint // the sentinel itself
+	return target == objectstore.ErrPermission && e.Class == table.ClassDenied
 }
 
 // Kind says what a Node is.
