@@ -1,9 +1,12 @@
 package fs_test
 
 import (
+	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/faulty"
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/gluetest"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 )
 
@@ -110,5 +113,43 @@ func TestCase47_WritesIntoOddSpellings(t *testing.T) {
 	wantRegistered(t, l, "t", "07", "1", "2", "3")
 	if files := storedTree(t, l, "db/t/dt=7"); len(files) != 0 {
 		t.Errorf("dt=7 has %d files", len(files))
+	}
+}
+
+// TestRecoveryWithoutWrites: a mount that may not write finishes nothing of an earlier
+// one, in the store or the catalog, and the next that may does.
+func TestRecoveryWithoutWrites(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"PutObject", registration} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			l := mountGlue(t, mounttest.Options{Faulty: true, Flags: []string{"--io-timeout=30s"}}, inCatalog())
+			l.MustSh(`mkdir db/t/dt=7`)
+			catalog := l.Catalog.Server.Fault(gluetest.Rule{Op: registration, Fault: gluetest.Hang()})
+			done := make(chan mounttest.Result, 1)
+			hang := func() {}
+			if at == "PutObject" {
+				held := l.Proxy.Add(faulty.Rule{Op: at, If: func(q *faulty.Request) bool { return strings.HasSuffix(q.Key, "dt=7/f") }, Fault: faulty.Hang{}})
+				hang = func() { held.Wait(t, 1) }
+			} else {
+				hang = func() { catalog.Wait(t, 1) }
+			}
+			go func() { done <- l.Sh(`echo 7 > db/t/dt=7/f`) }()
+			hang()
+			l.Kill()
+			<-done
+			l.Proxy.Clear()
+			l.Catalog.Server.Clear()
+			l.Catalog.Server.Reset()
+			before := bothBuckets(t, l)
+			l.Start("--read-only")
+			l.MustSh(`ls -R db >/dev/null; cat db/t/dt=1/a`)
+			l.Unmount()
+			wantUntouched(t, l, before)
+			l.Start()
+			recovered(t, l)
+			wantStore(t, l, "db/t/dt=7/f", "7\n")
+			wantRegistered(t, l, "t", "1", "2", "3", "7")
+		})
 	}
 }

@@ -134,7 +134,7 @@ func orOff[T ~int64](ttl T) T {
 func (p *program) newLake(ctx context.Context, r *request, log *slog.Logger) (*lake, error) {
 	l := &lake{log: log, metrics: lakemetrics.NewSet()}
 	err := l.open(ctx, r)
-	if err == nil {
+	if err == nil && !r.settings.ReadOnly && r.settings.Write != settings.WriteNone { // else the next mount that may write settles it
 		err = l.settle(ctx, r)
 	}
 	if err != nil {
