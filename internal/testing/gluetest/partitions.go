@@ -172,7 +172,11 @@ func updatePartition(s *store, c *Call) (json.RawMessage, error) {
 	}
 	delete(t.byValues, key(old.values))
 	old.values, old.shape = values, nil
-	old.entry = partitionEntry(c, in, before.get("CreationTime"))
+	created := before.get("CreationTime")
+	if created == nil { // loaded without one
+		created = now()
+	}
+	old.entry = partitionEntry(c, in, created)
 	t.byValues[key(values)] = old
 	return empty(), nil
 }
