@@ -11,6 +11,10 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
+// ChecksFormat reports whether files are checked at all: CheckFormat is not
+// CheckOff.
+func (c *Committer) ChecksFormat() bool { return c.check != CheckOff }
+
 // CheckObject is Check for a published object that is to be renamed to where
 // files of the given format count: ErrFormat, or the error of reading it.
 func (c *Committer) CheckObject(ctx context.Context, o objectstore.Object, want, as string) error {

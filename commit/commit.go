@@ -11,7 +11,8 @@
 // looking for our write id before anything is sent again, so that a version is
 // published once; on every error the bytes are kept and the record says why;
 // replaying a commit, at any point where it may have ended, is harmless; the
-// partition of what is published is registered ([Registrar]) before its record goes.
+// partition of what is published is registered ([Registrar]) before its record goes,
+// that of what is renamed before it is moved.
 package commit
 
 import (
@@ -51,10 +52,10 @@ const (
 
 // Registrar makes the catalog know of a partition (catalogview.View).
 type Registrar interface {
-	// Register registers the partition that the object which was published at a path
-	// of the tree, and is at a location of the store, belongs to; nothing is done for
-	// one that is registered, and for what lies in no partition of a catalog. It may
-	// be called again. It may be called concurrently.
+	// Register registers the partition of an object that was published at a path of
+	// the tree, or is about to be moved there, and lies at a location of the store
+	// then; nothing is done for one that is registered, and for what lies in no
+	// partition of a catalog. It may be called again. It may be called concurrently.
 	Register(ctx context.Context, path string, at objectstore.Location) error
 }
 

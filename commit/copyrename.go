@@ -36,6 +36,9 @@ func (c *Committer) renameByCopy(ctx context.Context, asked Move) (objectstore.O
 	if m.replaces, err = c.replaces(ctx, asked.To, asked.Cond); err != nil {
 		return objectstore.Object{}, err
 	}
+	if err = c.registerFirst(ctx, asked); err != nil {
+		return objectstore.Object{}, err
+	}
 	m.note, err = c.area.BeginRename(staging.NewRename{Target: asked.To, Path: asked.Path, Source: m.src, Cond: asked.Cond})
 	if err != nil {
 		return objectstore.Object{}, err
@@ -88,15 +91,12 @@ func (m *copyRename) run(ctx context.Context) (objectstore.Object, error) {
 	}
 	unclear, err := m.c.removeSource(ctx, m.rec)
 	if unclear {
-		m.c.registerLate(context.WithoutCancel(ctx), m.rec.Path, m.rec.Target)
 		m.c.log.LogAttrs(ctx, slog.LevelWarn, "a renamed object may be at both names until the next mount, which removes it from the old one",
 			slog.String("id", m.rec.ID), slog.String("from", m.src.Key), slog.String("to", m.rec.Target.Key), slog.Any("error", err))
 		return obj, fmt.Errorf("copied; the removal of the old name is left to the next mount: %w", err)
 	}
 	if err != nil {
 		err = m.takeBack(ctx, obj, err)
-	} else {
-		err = m.c.register(context.WithoutCancel(ctx), m.rec.Path, m.rec.Target)
 	}
 	m.c.forget(ctx, m.note)
 	return obj, err
@@ -193,7 +193,6 @@ func (m *copyRename) takeBack(ctx context.Context, obj objectstore.Object, cause
 	}
 	m.c.log.LogAttrs(ctx, slog.LevelError, "a rename stopped half-way: the object is at both names",
 		slog.String("from", m.src.Key), slog.String("to", m.rec.Target.Key), slog.Any("error", cause), slog.Any("copy_stays", err))
-	m.c.registerLate(context.WithoutCancel(ctx), m.rec.Path, m.rec.Target)
 	return fmt.Errorf("remove the old name: %w (the object is at both names: %w)", cause, err)
 }
 

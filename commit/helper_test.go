@@ -373,11 +373,14 @@ func (w *world) object(data string) objectstore.Object {
 }
 
 // lake returns what a reader sees at the target; "absent" if nothing.
-func (w *world) lake() string {
+func (w *world) lake() string { return w.there(target) }
+
+// there is what is at key; "absent" if nothing.
+func (w *world) there(key string) string {
 	if w.mem != nil {
-		return w.mem.at(w.loc(target))
+		return w.mem.at(w.loc(key))
 	}
-	raw, err := os.ReadFile(filepath.Join(w.root, target))
+	raw, err := os.ReadFile(filepath.Join(w.root, key))
 	if errors.Is(err, os.ErrNotExist) {
 		return "absent"
 	}

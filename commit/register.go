@@ -34,8 +34,27 @@ func (e *RegisterError) Unwrap() error {
 	return nil
 }
 
+// unmovedError says that a partition could not be registered in the catalog, and
+// that nothing was moved into it for that. It unwraps as RegisterError does.
+type unmovedError struct {
+	path  string // of the object, in the tree
+	cause error
+}
+
+func (e *unmovedError) Error() string {
+	return fmt.Sprintf("nothing is moved to %q: its partition cannot be registered in the catalog: %v", e.path, e.cause)
+}
+
+func (e *unmovedError) Unwrap() error {
+	if errors.Is(e.cause, objectstore.ErrPermission) {
+		return objectstore.ErrPermission
+	}
+	return nil
+}
+
+// Log lines of a recovery. The Registrar of a mount keeps what it failed to register.
 const (
-	notRegistered    = "a partition is not registered"
+	notRegistered    = "a partition is not registered: it is tried again while mounted, and by the next publish into it"
 	notRegisteredYet = "a partition is not registered yet: its write stays staged, and the next mount tries again"
 )
 
@@ -43,7 +62,7 @@ const (
 const registerTime = time.Minute
 
 // register registers the partition of what is at path, at loc, by now: nil or a
-// *RegisterError. It is called between the publish and the removal of its record,
+// *RegisterError. Of a publish it is called between it and the removal of its record,
 // so that a crash in between is made good by Recover.
 func (c *Committer) register(ctx context.Context, path string, loc objectstore.Location) error {
 	if c.registrar == nil || path == "" {
@@ -55,6 +74,25 @@ func (c *Committer) register(ctx context.Context, path string, loc objectstore.L
 		return &RegisterError{Path: path, Cause: err}
 	}
 	return nil
+}
+
+// Register registers the partition that an object is about to be moved into: at
+// path of the tree, to loc. The error is that of [Committer.Rename]. It may be
+// called again.
+func (c *Committer) Register(ctx context.Context, path string, loc objectstore.Location) error {
+	err := c.register(ctx, path, loc)
+	if failed := (*RegisterError)(nil); errors.As(err, &failed) {
+		return &unmovedError{path: path, cause: failed.Cause}
+	}
+	return err
+}
+
+// registerFirst is Register for a rename, unless its caller did it.
+func (c *Committer) registerFirst(ctx context.Context, m Move) error {
+	if m.Registered {
+		return nil
+	}
+	return c.Register(ctx, m.Path, m.To)
 }
 
 // registerLate is register for what nobody waits for: a failure is logged. again:

@@ -14,8 +14,10 @@ type Move struct {
 	From objectstore.Object
 	To   objectstore.Location
 	Cond objectstore.Cond
-	// Path is that of To in the tree, whose partition is registered; "": none is.
+	// Path is that of To in the tree, whose partition is registered first; "": none is.
 	Path string
+	// Registered: the caller has registered the partition ([Committer.Register]).
+	Registered bool
 }
 
 // Rename moves a version, and returns what it is at its new name: in one step of the store ([objectstore.Renamer]), else by a copy and the
@@ -29,9 +31,10 @@ type Move struct {
 // the copy back, unless it replaced something; one without an answer is left to
 // Recover. Either is an error that says what is where.
 //
-// A [*RegisterError] comes with the object: the rename is done. After a crash in a
-// rename of one step nothing tells that a registration was to follow; the next
-// publish into the partition does it.
+// The partition of the new name is registered before anything moves: a rename that
+// fails has not taken place, and programs go on to use the old name. Where the
+// catalog does not take the partition the error is objectstore.ErrPermission, if it
+// refused, or none of the sentinels.
 func (c *Committer) Rename(ctx context.Context, m Move) (objectstore.Object, error) {
 	unlock, err := c.targets.lockTwo(ctx, m.From.Location, m.To)
 	if err != nil {
@@ -39,10 +42,7 @@ func (c *Committer) Rename(ctx context.Context, m Move) (objectstore.Object, err
 	}
 	defer unlock()
 	obj, err := c.rename(ctx, m)
-	switch {
-	case isUnregistered(err):
-		return obj, err
-	case err != nil:
+	if err != nil {
 		return objectstore.Object{}, fmt.Errorf("rename %q to %q: %w", m.From.Key, m.To.Key, err)
 	}
 	return obj, nil
@@ -59,18 +59,16 @@ func (c *Committer) rename(ctx context.Context, m Move) (objectstore.Object, err
 }
 
 func (c *Committer) renameAtOnce(ctx context.Context, renamer objectstore.Renamer, m Move) (objectstore.Object, error) {
-	obj, err := renamer.Rename(ctx, m.To, m.From, m.Cond)
-	if err != nil {
-		moved, ok := objectstore.Object{}, false
-		if isUnclear(ctx, err) {
-			moved, ok = c.settleRename(ctx, m.To, m.From)
-		}
-		if !ok {
-			return obj, err
-		}
-		obj = moved
+	if err := c.registerFirst(ctx, m); err != nil {
+		return objectstore.Object{}, err
 	}
-	return obj, c.register(context.WithoutCancel(ctx), m.Path, m.To)
+	obj, err := renamer.Rename(ctx, m.To, m.From, m.Cond)
+	if err != nil && isUnclear(ctx, err) {
+		if moved, ok := c.settleRename(ctx, m.To, m.From); ok {
+			return moved, nil
+		}
+	}
+	return obj, err
 }
 
 // settleRename tells whether src is at dst, and at its own name no more.
