@@ -11,9 +11,11 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
-// ChecksFormat reports whether files are checked at all: CheckFormat is not
-// CheckOff.
-func (c *Committer) ChecksFormat() bool { return c.check != CheckOff }
+// ChecksFormat reports whether files of the format are checked: CheckFormat is not
+// CheckOff, and the format is one that can be.
+func (c *Committer) ChecksFormat(want string) bool {
+	return c.check != CheckOff && format.Checked(want)
+}
 
 // CheckObject is Check for a published object that is to be renamed to where
 // files of the given format count: ErrFormat, or the error of reading it.

@@ -26,12 +26,15 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%q is not a complete %s file: %s", e.Name, e.Format, e.Reason)
 }
 
+// Checked reports whether Check looks into files of the format.
+func Checked(format string) bool { return format == "parquet" }
+
 // Check tells whether the size bytes of r are a complete file of the format:
 // "parquet", for now; of "" and any other every file is. It returns an [*Error],
 // or what r's ReadAt failed with. Whether name calls for a check (hidden ones do
 // not) is the caller's business.
 func Check(format, name string, r io.ReaderAt, size int64) error {
-	if format != "parquet" {
+	if !Checked(format) {
 		return nil
 	}
 	reason, err := checkParquet(r, size)

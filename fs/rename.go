@@ -112,7 +112,7 @@ func (m *move) prepare(ctx context.Context) error {
 		return errIsDirectory
 	case m.noReplace:
 		return objectstore.ErrExist
-	case insertOnly(n):
+	case insertOnly(n) && !m.target.Hidden:
 		return table.ErrInsertOnly
 	}
 	if err = m.fs.mayChange(n.Object, WriteOverwrite); err != nil {
@@ -212,19 +212,20 @@ func (f *FS) dropReplaced(ctx context.Context, was staging.Record) error {
 
 // object renames a published file.
 func (m *move) object(ctx context.Context, n catalogview.Node) error {
-	if insertOnly(n) {
+	from, err := m.fs.View.Resolve(ctx, m.from)
+	if err != nil {
+		return err
+	}
+	if insertOnly(n) && !from.Hidden { // a hidden file is no data yet
 		return table.ErrInsertOnly
 	}
 	if err := m.fs.mayChange(n.Object, WriteOverwrite); err != nil {
 		return err
 	}
-	if _, err := m.fs.View.Resolve(ctx, m.from); err != nil {
-		return err
-	}
 	if err := m.prepare(ctx); err != nil {
 		return err
 	}
-	if err := m.checkFormat(ctx, n); err != nil {
+	if err := m.checkFormat(ctx, n, from); err != nil {
 		return err
 	}
 	obj, err := m.fs.Committer.Rename(ctx, commit.Move{From: n.Object, To: m.target.Location, Cond: m.condition(), Path: m.to})
@@ -246,10 +247,11 @@ func (m *move) object(ctx context.Context, n catalogview.Node) error {
 }
 
 // condition is what must hold at the target. A store over a network takes its
-// time: what another put there meanwhile is not replaced unseen.
+// time: what another put there meanwhile is not replaced unseen, and where files
+// are only inserted nowhere.
 func (m *move) condition() objectstore.Cond {
 	switch {
-	case m.noReplace, m.fs.flat && m.old == nil:
+	case m.noReplace, m.old == nil && (m.fs.flat || m.target.Table.InsertOnly()):
 		return objectstore.Cond{IfNoneMatch: true}
 	case m.fs.flat:
 		return objectstore.Cond{IfMatch: m.old.Match}
@@ -259,11 +261,7 @@ func (m *move) condition() objectstore.Cond {
 
 // checkFormat holds a file that moves in under a counted name to the format of
 // its new partition.
-func (m *move) checkFormat(ctx context.Context, n catalogview.Node) error {
-	from, err := m.fs.View.Resolve(ctx, m.from)
-	if err != nil {
-		return err
-	}
+func (m *move) checkFormat(ctx context.Context, n catalogview.Node, from catalogview.Target) error {
 	if m.target.Hidden || m.target.Format == "" || (!from.Hidden && from.Format == m.target.Format) {
 		return nil
 	}
@@ -300,7 +298,8 @@ func (m *move) directory(ctx context.Context, n catalogview.Node) error {
 	if n.Registered || partition(n.Table, n.Level, m.from) {
 		return errPartitionMove
 	}
-	if _, err := m.fs.View.Resolve(ctx, m.from); err != nil {
+	from, err := m.fs.View.Resolve(ctx, m.from)
+	if err != nil {
 		return err
 	}
 	if !m.fs.local.has(m.from) {
@@ -316,6 +315,9 @@ func (m *move) directory(ctx context.Context, n catalogview.Node) error {
 	}
 	to, err := m.directoryTarget(ctx)
 	if err != nil {
+		return err
+	}
+	if err := m.mayMoveFiles(ctx, n, from); err != nil {
 		return err
 	}
 	notRegistered := m.moveDirectory(ctx, n, to)
@@ -371,7 +373,7 @@ func (m *move) directoryTarget(ctx context.Context) (objectstore.Location, error
 // table, is one of the table's partitions.
 func partition(t *table.Table, level int, path string) bool {
 	_, base := parent(path)
-	return t != nil && level <= len(t.Keys) && !table.Hidden(base)
+	return t != nil && level <= len(t.Keys) && !t.HiddenAt(base, level-1)
 }
 
 // follow gives a file that is being written below a renamed directory its new target.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/commit"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/table"
 )
 
 const (
@@ -19,8 +21,49 @@ const (
 	renamesAtOnce      = 16
 )
 
-// errTreeTooLarge makes mv copy, and a program that does not read of it.
-var errTreeTooLarge = fmt.Errorf("more objects than --rename-limit: %w", errPartitionMove)
+// These make mv copy, and a program that does not read of it.
+var (
+	errTreeTooLarge = fmt.Errorf("more objects than --rename-limit: %w", errPartitionMove)
+	errFormatMove   = fmt.Errorf("each of the directory's files is to be checked for the format of the new name: %w", errPartitionMove)
+)
+
+// mayMoveFiles says why the files of a directory, as it is at from, do not move
+// with it: at the new name they would be taken for files of a format that they were
+// never checked for, or they are data of a table that takes new files only.
+func (m *move) mayMoveFiles(ctx context.Context, n catalogview.Node, from catalogview.Target) error {
+	to, err := m.fs.View.Resolve(ctx, m.to)
+	if err != nil {
+		return err // also of an empty directory that is there: its table may be read-only
+	}
+	if insertOnly(n) && !from.Hidden {
+		if data, err := m.hasData(ctx, n.Location()); err != nil {
+			return err
+		} else if data {
+			return table.ErrInsertOnly
+		}
+	}
+	if to.Format != from.Format && m.fs.Committer.ChecksFormat(to.Format) {
+		return errFormatMove
+	}
+	return nil
+}
+
+// hasData reports whether a file that is not hidden lies in or below dir.
+func (m *move) hasData(ctx context.Context, dir objectstore.Location) (bool, error) {
+	for e, err := range m.fs.Store.List(ctx, dir, objectstore.ListOptions{}) {
+		if errors.Is(err, objectstore.ErrNotExist) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		below := strings.TrimPrefix(e.Key, dir.Key)
+		if !strings.HasSuffix(e.Key, "/") && !slices.ContainsFunc(strings.Split(below, "/"), table.Hidden) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
 
 // tree moves a directory of a store that has none: object by object, in
 // parallel. It is no single step, so others may see a part of it; if one object
