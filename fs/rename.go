@@ -132,6 +132,9 @@ func (m *move) staged(ctx context.Context, s *stagedNode) error {
 	if err := m.prepare(ctx); err != nil {
 		return err
 	}
+	if err := m.fs.Committer.Register(ctx, m.to, m.target.Location); err != nil {
+		return err // the old name stays, and what lies at the new one
+	}
 	w := newWrite(m.to, m.target)
 	w.Cond = objectstore.Cond{IfNoneMatch: true}
 	if m.old != nil {
@@ -229,7 +232,7 @@ func (m *move) object(ctx context.Context, n catalogview.Node) error {
 		return err
 	}
 	obj, err := m.fs.Committer.Rename(ctx, commit.Move{From: n.Object, To: m.target.Location, Cond: m.condition(), Path: m.to})
-	if err != nil && unregistered(err) == nil {
+	if err != nil {
 		// Whatever failed: the copy may be there, and the old name too.
 		m.fs.superseded(n.Object.Location)
 		m.fs.superseded(m.target.Location)
@@ -243,7 +246,7 @@ func (m *move) object(ctx context.Context, n catalogview.Node) error {
 			return failed
 		}
 	}
-	return err // nil, or that the partition is not registered
+	return nil
 }
 
 // condition is what must hold at the target. A store over a network takes its
@@ -320,9 +323,8 @@ func (m *move) directory(ctx context.Context, n catalogview.Node) error {
 	if err := m.mayMoveFiles(ctx, n, from); err != nil {
 		return err
 	}
-	notRegistered := m.moveDirectory(ctx, n, to)
-	if notRegistered != nil && unregistered(notRegistered) == nil {
-		return notRegistered
+	if err := m.moveDirectory(ctx, n, to); err != nil {
+		return err
 	}
 	if err := m.fs.Attr.MoveAll(attrKey(n.Location()), attrKey(to)); err != nil {
 		m.fs.Log.WarnContext(ctx, "attributes of a renamed directory are lost", attrPath(m.to), slog.Any("error", err))
@@ -332,7 +334,7 @@ func (m *move) directory(ctx context.Context, n catalogview.Node) error {
 			return err
 		}
 	}
-	return notRegistered
+	return nil
 }
 
 func (m *move) moveDirectory(ctx context.Context, n catalogview.Node, to objectstore.Location) error {

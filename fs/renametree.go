@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -76,9 +75,11 @@ func (m *move) tree(ctx context.Context, from catalogview.Node, to objectstore.L
 	if err != nil {
 		return err
 	}
+	if err := m.register(ctx, objects, from.Location(), to); err != nil {
+		return err
+	}
 	moved := make([]objectstore.Object, len(objects))
-	notRegistered, err := m.moveAll(ctx, objects, moved, from.Location(), to)
-	if err != nil {
+	if err := m.moveAll(ctx, objects, moved, from.Location(), to); err != nil {
 		return errors.Join(err, m.moveBack(context.WithoutCancel(ctx), objects, moved))
 	}
 	for i, o := range objects {
@@ -96,7 +97,21 @@ func (m *move) tree(ctx context.Context, from catalogview.Node, to objectstore.L
 	m.fs.changedIn(to)
 	m.fs.warnLocal(m.to, m.fs.local.move(m.from, m.to, len(objects) > 0))
 	m.fs.keepLocal(m.from)
-	return notRegistered
+	return nil
+}
+
+// register registers the partition that the tree moves into, before any of it does.
+// It takes one object that is data, if there is one, as its cause.
+func (m *move) register(ctx context.Context, objects []objectstore.Object, from, to objectstore.Location) error {
+	for _, o := range objects {
+		below := strings.TrimPrefix(o.Key, from.Key)
+		if slices.ContainsFunc(strings.Split(below, "/"), table.Hidden) {
+			continue
+		}
+		dst := objectstore.Location{Bucket: to.Bucket, Key: to.Key + below}
+		return m.fs.Committer.Register(ctx, m.to+"/"+below, dst)
+	}
+	return nil
 }
 
 // emptyTarget: a directory replaces an empty one only.
@@ -161,11 +176,8 @@ func (m *move) moveMarkers(ctx context.Context, markers []objectstore.Object, fr
 }
 
 // moveAll fills moved with what was moved. A move that has begun is never broken
-// off for the failure of another: it would leave its object at both names. That
-// the partition they go to could not be registered breaks off nothing; it is not
-// asked for again then.
-func (m *move) moveAll(ctx context.Context, objects, moved []objectstore.Object, from, to objectstore.Location) (notRegistered, failed error) {
-	var told atomic.Pointer[commit.RegisterError]
+// off for the failure of another: it would leave its object at both names.
+func (m *move) moveAll(ctx context.Context, objects, moved []objectstore.Object, from, to objectstore.Location) error {
 	g, over := errgroup.WithContext(ctx)
 	g.SetLimit(renamesAtOnce)
 	for i, o := range objects {
@@ -175,14 +187,8 @@ func (m *move) moveAll(ctx context.Context, objects, moved []objectstore.Object,
 			}
 			below := strings.TrimPrefix(o.Key, from.Key)
 			dst := objectstore.Location{Bucket: to.Bucket, Key: to.Key + below}
-			path := m.to + "/" + below
-			if told.Load() != nil {
-				path = ""
-			}
-			obj, err := m.moveOne(ctx, path, dst, o)
-			if e := unregistered(err); e != nil {
-				told.Store(e)
-			} else if err != nil { // taken back, or left to the next mount
+			obj, err := m.moveOne(ctx, m.to+"/"+below, dst, o)
+			if err != nil { // taken back, or left to the next mount
 				m.fs.superseded(o.Location)
 				m.fs.superseded(dst)
 				return err
@@ -191,18 +197,13 @@ func (m *move) moveAll(ctx context.Context, objects, moved []objectstore.Object,
 			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	if e := told.Load(); e != nil {
-		return e, nil
-	}
-	return nil, nil
+	return g.Wait()
 }
 
-// moveOne moves one object; to path, whose partition is registered, if that is told.
+// moveOne moves one object; to path, whose partition is registered, if that is told:
+// a recovery of the move asks once more.
 func (m *move) moveOne(ctx context.Context, path string, dst objectstore.Location, o objectstore.Object) (objectstore.Object, error) {
-	return m.fs.Committer.Rename(ctx, commit.Move{From: o, To: dst, Cond: objectstore.Cond{IfNoneMatch: true}, Path: path})
+	return m.fs.Committer.Rename(ctx, commit.Move{From: o, To: dst, Cond: objectstore.Cond{IfNoneMatch: true}, Path: path, Registered: true})
 }
 
 // moveBack undoes what moveAll did before it failed.
