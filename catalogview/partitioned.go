@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,16 +12,19 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/table"
 )
 
-// values returns the values of the first n components, where each is a partition's
-// name as this program spells it; ok is false else. No other spelling leads to a
-// partition of the catalog, for two names must not lead to one directory.
+// values returns the values that the first n components stand for; ok is false where
+// one of them is no partition's name. A projected value has one spelling.
 func (b below) values(n int) (values []string, ok bool) {
 	if n > len(b.comps) || n > len(b.table.Keys) {
 		return nil, false
 	}
 	values = make([]string, n)
+	text := b.table.ValueText
+	if b.table.Partitions == table.PartitionsProjected {
+		text = b.table.PartitionText
+	}
 	for i := range n {
-		if values[i], ok = b.table.PartitionText(b.comps[i], i); !ok {
+		if values[i], ok = text(b.comps[i], i); !ok {
 			return nil, false
 		}
 	}
@@ -49,6 +53,8 @@ func (v *View) enter(ctx context.Context, b below) (below, error) {
 		return b, nil
 	case err != nil:
 		return b, fmt.Errorf("partition of %q: %w", b.path, err)
+	case !slices.Equal(p.names, b.comps[:n]):
+		return b, nil // its directory is called otherwise, and two names must not lead to one
 	}
 	b.part, b.at, b.tail = p, p.place, b.comps[n:]
 	if p.refused != nil {
@@ -92,14 +98,13 @@ func (v *View) partition(ctx context.Context, e *entry, values []string) (*parti
 	}
 	p := table.Partition{Values: values, Format: e.table.Format, FormatFrom: e.table.FormatFrom, InputFormat: e.table.InputFormat}
 	if p.Location = e.table.Projection.Location(values); p.Location != "" {
-		return v.settle(p), nil
+		return v.settle(e, p), nil
 	}
-	q := &partition{Partition: p, place: e.place}
-	names := make([]string, len(values))
+	q := &partition{Partition: p, place: e.place, names: make([]string, len(values))}
 	for i, value := range values {
-		names[i] = e.table.PartitionName(value, i)
+		q.names[i] = e.table.PartitionName(value, i)
 	}
-	q.place.Location = e.place.down(names)
+	q.place.Location = e.place.down(q.names)
 	return q, nil
 }
 
@@ -149,7 +154,7 @@ func (v *View) leads(ctx context.Context, b below) (bool, error) {
 	if b.table.Partitions == table.PartitionsProjected {
 		return b.inRange(values, v.o.Now()), nil
 	}
-	return v.anyRegistered(ctx, b.entry, values)
+	return v.anyRegistered(ctx, b.entry, values, b.comps)
 }
 
 // taken says that a directory of the store that is no partition by its name is not

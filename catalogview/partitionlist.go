@@ -51,12 +51,14 @@ func (l *lister) registered(ctx context.Context) error {
 	l.here = make(map[string]bool)
 	dir := b.directory()
 	list.each(func(p table.Partition) bool {
-		if len(values) == level && hasPrefix(p.Values, values) {
-			err = l.partition(p, names)
-		}
-		if way := l.v.wayTo(dir, p); way != "" {
+		q := l.v.settle(b.entry, p)
+		way := wayTo(dir, q)
+		if way != "" {
 			ways[way] = true
-			if len(values) == level && level == len(b.table.Keys)-1 && way == b.table.PartitionName(p.Values[level], level) {
+		}
+		if len(values) == level && hasPrefix(p.Values, values) && hasPrefix(q.names, b.comps) {
+			err = l.partition(q, names)
+			if level == len(b.table.Keys)-1 && way == q.names[level] {
 				l.here[way] = true
 			}
 		}
@@ -94,9 +96,9 @@ func (l *lister) ordinary(name string) bool {
 
 // partition sends the directory that leads to a partition, if it is the first of
 // its name.
-func (l *lister) partition(p table.Partition, names map[string]bool) error {
+func (l *lister) partition(p *partition, names map[string]bool) error {
 	level := len(l.b.comps)
-	name := l.b.table.PartitionName(p.Values[level], level)
+	name := p.names[level]
 	if names[name] {
 		return nil
 	}
@@ -108,20 +110,18 @@ func (l *lister) partition(p table.Partition, names map[string]bool) error {
 	}
 	c := l.b.child(name)
 	if level == len(l.b.table.Keys)-1 {
-		c.part = l.v.settle(p)
-		c.at, c.tail = c.part.place, nil
+		c.part, c.at, c.tail = p, p.place, nil
 	}
 	return l.send(c.partitionNode())
 }
 
 // wayTo returns the name in a directory that leads to a partition's location; ""
 // where that does not lie in it.
-func (v *View) wayTo(dir objectstore.Location, p table.Partition) string {
-	at, ref := v.at.resolve(p.Location, "")
-	if ref != nil || at.Bucket != dir.Bucket {
+func wayTo(dir objectstore.Location, p *partition) string {
+	if p.refused != nil || p.place.Bucket != dir.Bucket {
 		return ""
 	}
-	rest, ok := strings.CutPrefix(at.Key, dir.Key)
+	rest, ok := strings.CutPrefix(p.place.Key, dir.Key)
 	if !ok {
 		return ""
 	}

@@ -20,6 +20,7 @@ import (
 type partition struct {
 	table.Partition
 	place   place
+	names   []string // of the directories that lead to it, one a key
 	refused *refusal // why it cannot be used; nil: it can
 }
 
@@ -223,9 +224,9 @@ func (v *View) registered(ctx context.Context, e *entry, values []string) (*part
 		p, ok := l.find(valuesKey(values))
 		switch {
 		case ok && fresh:
-			return v.settle(p), nil
+			return v.settle(e, p), nil
 		case ok:
-			offer(v.parts.one, key, v.settle(p), l.at)
+			offer(v.parts.one, key, v.settle(e, p), l.at)
 		case v.o.Now().Sub(l.at) < v.o.NegativeTTL:
 			return nil, fmt.Errorf("partition %q of %q: %w", values, e.id(), objectstore.ErrNotExist)
 		}
@@ -235,7 +236,7 @@ func (v *View) registered(ctx context.Context, e *entry, values []string) (*part
 		if err != nil {
 			return nil, err
 		}
-		return v.settle(p), nil
+		return v.settle(e, p), nil
 	})
 }
 
@@ -246,60 +247,101 @@ func offer[T any](c *cells[T], key string, value T, at time.Time) {
 	}
 }
 
-// settle finds where a partition lies and whether it may be used (rule 43: at every
-// load).
-func (v *View) settle(p table.Partition) *partition {
+// settle finds where a partition of a table lies, whether it may be used (rule 43: at
+// every load), and what its directory is called.
+//
+// The names are those of its location, where that lies right below the table by names
+// that stand for its values: some writers spell them otherwise than Hive does
+// (Year=2024, k=S%C3%A3o), and a directory keeps its name when it is registered. Else
+// they are made of the values. So a partition has one name, and no two have the same.
+func (v *View) settle(e *entry, p table.Partition) *partition {
 	q := &partition{Partition: p}
 	if p.Location == "" {
 		q.refused = &refusal{class: table.ClassBroken, reason: "its catalog entry has no location"}
-		return q
+	} else {
+		q.place, q.refused = v.at.resolve(p.Location, "")
 	}
-	q.place, q.refused = v.at.resolve(p.Location, "")
+	if q.names = e.namesBelow(q.place, p.Values); q.names == nil {
+		q.names = make([]string, len(p.Values))
+		for i, value := range p.Values {
+			q.names[i] = e.table.PartitionName(value, i)
+		}
+	}
 	return q
+}
+
+// namesBelow returns the names of the directories between the table and a place, if
+// each stands for one of the values; else nil.
+func (e *entry) namesBelow(p place, values []string) []string {
+	rest, ok := strings.CutPrefix(p.Key, e.place.Key)
+	if p.Bucket != e.place.Bucket || !ok || p.Bucket == "" {
+		return nil
+	}
+	names := strings.Split(strings.TrimSuffix(rest, "/"), "/")
+	if len(names) != len(values) {
+		return nil
+	}
+	for i, name := range names {
+		if value, ok := e.table.ValueText(name, i); !ok || value != values[i] || badName(name) {
+			return nil
+		}
+	}
+	return names
 }
 
 // headSize is how many partitions are looked at to tell that there are any: a page.
 const headSize = 1000
 
-// anyRegistered says that some registered partition has these first values, one at least.
-// A first page that is the last is kept as the list that it is.
-func (v *View) anyRegistered(ctx context.Context, e *entry, prefix []string) (bool, error) {
-	key := e.cellKey(prefix)
-	if l, fresh := v.listFor(ctx, e, prefix); l != nil {
+// anyRegistered says that some registered partition, one at least, is led to by these
+// first names, which stand for the values. A first page that is the last is kept as the
+// list that it is.
+func (v *View) anyRegistered(ctx context.Context, e *entry, values, names []string) (bool, error) {
+	leads := func(p table.Partition) bool {
+		return hasPrefix(p.Values, values) && hasPrefix(v.settle(e, p).names, names)
+	}
+	byNames := e.cellKey(names)
+	if l, fresh := v.listFor(ctx, e, values); l != nil {
 		found := false
 		l.each(func(p table.Partition) bool {
-			found = hasPrefix(p.Values, prefix)
+			found = leads(p)
 			return !found
 		})
 		switch {
 		case found && fresh, !found && v.o.Now().Sub(l.at) < v.o.NegativeTTL:
 			return found, nil
 		case found:
-			offer(v.parts.heads, key, true, l.at)
+			offer(v.parts.heads, byNames, true, l.at)
 		}
 	}
-	found, err := v.parts.heads.get(ctx, key, func(ctx context.Context) (bool, error) {
-		l := newPartitionList(v.o.Now())
-		_, _, generation := v.parts.lists.peek(key)
-		for p, err := range v.src.Partitions(ctx, e.base, prefix) {
-			if err != nil {
-				return false, fmt.Errorf("partitions of %q: %w", e.id(), err)
-			}
-			if len(l.all) == headSize {
-				return true, nil
-			}
-			l.append(p)
-		}
-		if len(l.all) == 0 {
-			return false, notExist(e.id()) // so that it is believed for the negative TTL
-		}
-		v.parts.lists.keep(key, cell[*partitionList]{value: l, at: l.at}, generation)
-		return true, nil
+	found, err := v.parts.heads.get(ctx, byNames, func(ctx context.Context) (bool, error) {
+		return v.loadHead(ctx, e, values, leads)
 	})
 	if errors.Is(err, objectstore.ErrNotExist) {
 		return false, nil
 	}
 	return found, err
+}
+
+// loadHead looks for a partition among those with these first values.
+func (v *View) loadHead(ctx context.Context, e *entry, values []string, leads func(table.Partition) bool) (bool, error) {
+	key := e.cellKey(values)
+	l, found := newPartitionList(v.o.Now()), false
+	_, _, generation := v.parts.lists.peek(key)
+	for p, err := range v.src.Partitions(ctx, e.base, values) {
+		if err != nil {
+			return false, fmt.Errorf("partitions of %q: %w", e.id(), err)
+		}
+		found = found || leads(p)
+		if found && len(l.all) >= headSize {
+			return true, nil
+		}
+		l.append(p)
+	}
+	v.parts.lists.keep(key, cell[*partitionList]{value: l, at: l.at}, generation)
+	if !found {
+		return false, notExist(e.id()) // so that it is believed for the negative TTL
+	}
+	return true, nil
 }
 
 func hasPrefix(values, prefix []string) bool {
@@ -321,7 +363,7 @@ func (v *View) noteRegistered(e *entry, p table.Partition) {
 	v.parts.lists.drop(none) // a list that is being loaded may lack it
 	v.parts.heads.drop(ofTable(func(db, name string) bool { return join(db, name) == e.id() }))
 	_, _, generation := v.parts.one.peek("")
-	v.parts.one.keep(e.cellKey(p.Values), cell[*partition]{value: v.settle(p), at: at}, generation)
+	v.parts.one.keep(e.cellKey(p.Values), cell[*partition]{value: v.settle(e, p), at: at}, generation)
 	for n := range len(p.Values) + 1 {
 		key := e.cellKey(p.Values[:n])
 		v.parts.lists.each(func(k string) bool { return k == key }, func(l *partitionList) { l.add(p) })

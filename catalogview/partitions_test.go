@@ -97,14 +97,48 @@ func TestCase46And47And48Values(t *testing.T) {
 	wantAbsent(t, v, "db/t/K=1")
 }
 
-func TestCase49TheCaseOfTheLocationIsFollowed(t *testing.T) {
+// A directory right below the table keeps its name, in whatever spelling of the values.
+func TestCase49TheSpellingOfTheLocationIsFollowed(t *testing.T) {
 	v, c, s := catalogView(t, nil)
 	c.table("t", "s3://b/t", "year:string")
-	c.partition("t", "s3://b/t/Year=2024", "2024")
-	s.set("t/Year=2024/f", "x")
-	wantLs(t, v, "db/t", "year=2024/")
-	wantObject(t, v, "db/t/year=2024/f", "x")
-	wantAbsent(t, v, "db/t/Year=2024") // one directory, one name
+	for value, name := range map[string]string{"2024": "Year=2024", "a b": "year=a%20b", "é": "year=%C3%A9", "c": "year=c", "x:y": "year=x:y"} {
+		c.partition("t", "s3://b/t/"+name, value)
+		s.set("t/"+name+"/f", value)
+	}
+	c.partition("t", "s3://b/t/year=other", "value") // its own name does not stand for it
+	c.partition("t", "s3://b/t/year=deep/year=deeper", "deeper")
+	wantLs(t, v, "db/t", "Year=2024/", "year=a%20b/", "year=%C3%A9/", "year=c/", "year=x:y/", "year=value/", "year=deeper/")
+	for name, value := range map[string]string{"Year=2024": "2024", "year=a%20b": "a b", "year=%C3%A9": "é", "year=x:y": "x:y"} {
+		wantObject(t, v, "db/t/"+name+"/f", value)
+		if n := lookup(t, v, "db/t/"+name); !n.Registered {
+			t.Errorf("%s is not told to be registered", name)
+		}
+	}
+	for _, name := range []string{"year=2024", "year=a b", "year=é", "year=x%3Ay", "YEAR=c", "year=other", "year=deep"} {
+		wantAbsent(t, v, "db/t/"+name) // one directory, one name
+	}
+	if _, err := v.ResolveDirectory(t.Context(), "db/t/year=a b"); !errors.Is(err, table.ErrEqual) {
+		t.Errorf("another spelling of what is there: %v, want ErrEqual", err)
+	}
+}
+
+// Levels are told apart by their names, not by the values these stand for.
+func TestSpellingsOfALevelAbove(t *testing.T) {
+	v, c, s := catalogView(t, nil)
+	c.table("t", "s3://b/t", "dt:string", "r:string")
+	c.partition("t", "s3://b/t/dt=a b/r=1", "a b", "1")
+	c.partition("t", "s3://b/t/dt=a%20b/r=2", "a b", "2")
+	c.partition("t", "s3://elsewhere/x", "a b", "3")
+	s.set("t/dt=a b/r=1/f", "1")
+	s.set("t/dt=a%20b/r=2/f", "2")
+	wantLs(t, v, "db/t", "dt=a b/", "dt=a%20b/")
+	wantLs(t, v, "db/t/dt=a b", "r=1/", "r=3/")
+	wantLs(t, v, "db/t/dt=a%20b", "r=2/")
+	v.Refresh("")
+	wantObject(t, v, "db/t/dt=a%20b/r=2/f", "2")
+	for _, path := range []string{"db/t/dt=a%20b/r=1", "db/t/dt=a b/r=2", "db/t/dt=a%20b/r=3", "db/t/dt=%61 b"} {
+		wantAbsent(t, v, path)
+	}
 }
 
 // Some writers do not escape values: the partition lies deeper than its keys.
@@ -380,6 +414,131 @@ func TestRegisterAtThePublish(t *testing.T) {
 			t.Errorf("%d registrations of what is in no partition", none["register"])
 		}
 	})
+}
+
+// What a program spelt otherwise than Hive does is registered as it lies.
+func TestRegisterOfAnotherSpelling(t *testing.T) {
+	v, c, s := catalogView(t, nil)
+	c.table("t", "s3://b/t", "Dt:string", "n:int")
+	for path, want := range map[string]string{
+		"Dt=a%20b/n=1": "s3://b/t/Dt=a%20b/n=1", "dt=%C3%A9/N=2": "s3://b/t/dt=%C3%A9/N=2", "Dt=%zz/n=3": "s3://b/t/Dt=%zz/n=3",
+	} {
+		loc := objectstore.Location{Bucket: "b", Key: "t/" + path + "/f"}
+		v.Wrote(s.set(loc.Key, "x"))
+		if err := v.Register(t.Context(), "db/t/"+path+"/f", loc); err != nil {
+			t.Fatal(err)
+		}
+		values := []string{table.Unescape(path[3:strings.IndexByte(path, '/')]), path[len(path)-1:]}
+		if p := c.partitions["t"][valuesKey(values)]; p.Location != want {
+			t.Errorf("%s: registered %+v, want %s", path, p, want)
+		}
+		if n := lookup(t, v, "db/t/"+path); !n.Registered {
+			t.Errorf("%s is gone under its name", path)
+		}
+	}
+	bad := objectstore.Location{Bucket: "b", Key: "t/Dt=a/n=x/f"} // every expression on n would fail
+	if err := v.Register(t.Context(), "db/t/Dt=a/n=x/f", bad); err != nil || len(c.partitions["t"]) != 3 {
+		t.Errorf("a value that is no int: %v, %v", err, c.partitions["t"])
+	}
+}
+
+func TestConcurrentRegistrationsAreOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, c, _ := catalogView(t, nil)
+		c.table("t", "s3://b/t", "dt:string")
+		lookup(t, v, "db/t")
+		c.setOn(func(ctx context.Context, _ string) error { return slow(500*time.Millisecond)(ctx, "", objectstore.Location{}) })
+		wantRequests(t, "20 publishes", c.requests(func() {
+			var g sync.WaitGroup
+			for i := range 20 {
+				g.Go(func() {
+					key := fmt.Sprint("t/dt=1/", i)
+					if err := v.Register(t.Context(), "db/"+key, objectstore.Location{Bucket: "b", Key: key}); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			g.Wait()
+		}), map[string]int{"partition": 1, "register": 1})
+	})
+}
+
+// No publish may follow one whose registration failed.
+func TestAFailedRegistrationIsTriedAgainByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, c, _ := catalogView(t, nil)
+		c.table("t", "s3://b/t", "dt:string")
+		var denied error = objectstore.ErrPermission
+		c.setOn(func(_ context.Context, op string) error {
+			if op == "register" {
+				return denied
+			}
+			return nil
+		})
+		for _, key := range []string{"t/dt=1/f", "t/dt=1/g", "t/dt=2/f"} {
+			if err := v.Register(t.Context(), "db/"+key, objectstore.Location{Bucket: "b", Key: key}); !errors.Is(err, objectstore.ErrPermission) {
+				t.Errorf("%s: %v", key, err)
+			}
+		}
+		wantRequests(t, "the first attempts", registrations(c, time.Minute), map[string]int{"register": 2}) // after 30 s
+		wantRequests(t, "the next", registrations(c, time.Minute), map[string]int{"register": 2})           // after 60 s more
+		denied = nil
+		wantRequests(t, "the last", registrations(c, time.Hour), map[string]int{"register": 2})
+		if len(c.partitions["t"]) != 2 {
+			t.Errorf("registered: %v", c.partitions["t"])
+		}
+		wantRequests(t, "and no more", registrations(c, time.Hour), map[string]int{})
+	})
+}
+
+// registrations are what comes while a time passes.
+func registrations(c *fakeCatalog, d time.Duration) map[string]int {
+	all := c.requests(func() { pass(d) })
+	delete(all, "partition")
+	delete(all, "table")
+	return all
+}
+
+// A store that answers does not make a silent catalog answer.
+func TestTheSilenceOfACatalogIsItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, c, s := catalogView(t, nil)
+		c.table("t", "s3://b/t", "dt:string")
+		for i := range 5 {
+			c.partition("t", fmt.Sprint("s3://b/t/dt=", i), fmt.Sprint(i))
+			lookup(t, v, fmt.Sprint("db/t/dt=", i))
+		}
+		pass(6 * time.Second)
+		c.setOn(func(ctx context.Context, _ string) error { return slow(time.Hour)(ctx, "", objectstore.Location{}) })
+		begin := time.Now()
+		for i := range 5 {
+			dir := fmt.Sprint("db/t/dt=", i)
+			s.set(fmt.Sprint("t/dt=", i, "/f"), "x")
+			wantObject(t, v, dir+"/f", "x") // asks the store
+		}
+		if took := time.Since(begin); took > 3*time.Second {
+			t.Errorf("each waited for the catalog anew: %s", took)
+		}
+	})
+}
+
+func TestRule57NothingIsWrittenIntoAReadOnlyPartition(t *testing.T) {
+	v, c, _ := catalogView(t, nil)
+	c.table("t", "s3://b/t", "dt:string")
+	c.partitions["t"]["1"] = table.Partition{Values: []string{"1"}, Location: "s3://b/t/dt=1", ReadOnly: "lists of paths"}
+	c.partition("t", "s3://b/t/dt=2", "2")
+	var verdict *VerdictError
+	if _, err := v.Resolve(t.Context(), "db/t/dt=1/f"); !errors.As(err, &verdict) || verdict.Class != table.ClassReadOnly || verdict.Reason != "lists of paths" {
+		t.Errorf("Resolve: %v", err)
+	}
+	if _, err := v.Resolve(t.Context(), "db/t/dt=2/f"); err != nil {
+		t.Errorf("its neighbour: %v", err)
+	}
+	wantLs(t, v, "db/t/dt=1")
+	st, err := v.Status(t.Context(), "db/t/dt=1")
+	if err != nil || !st.Readable || st.Writable || st.Reason != "lists of paths" {
+		t.Errorf("status: %+v, %v", st, err)
+	}
 }
 
 // A listing that is read slowly holds nothing up.

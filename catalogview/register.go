@@ -14,51 +14,104 @@ import (
 
 // Register registers the partition that an object at path was published into, if
 // its table's partitions are in the catalog and it is not known to be registered.
-// It is what commit calls after each publish; what is registered costs no request
-// within the TTL. at is where the object is. Nothing is registered for hidden names,
-// and none without Options.Register.
+// It is what commit calls with each publish; what is registered costs no request
+// within the TTL, and concurrent registrations of one partition are one. at is where
+// the object is. Nothing is registered for hidden names, and none without
+// Options.Register. One that failed is tried again in the background, until it is
+// registered or the View is closed.
 func (v *View) Register(ctx context.Context, path string, at objectstore.Location) error {
 	comps, err := split(path)
 	if err != nil || !v.o.Register || len(comps) < 3 {
 		return err
 	}
+	if err = v.register(ctx, comps, at); err != nil {
+		v.pending.add(v, path, at)
+		return err
+	}
+	v.pending.remove(path)
+	return nil
+}
+
+func (v *View) register(ctx context.Context, comps []string, at objectstore.Location) error {
 	b, err := v.below(ctx, comps)
 	if err != nil {
-		return fmt.Errorf("register the partition of %q: %w", path, err)
+		return fmt.Errorf("register the partition of %q: %w", strings.Join(comps, "/"), err)
 	}
 	n := len(b.table.Keys)
 	if b.table.Partitions != table.PartitionsInCatalog || n == 0 || len(b.comps) <= n || b.hidden() {
 		return nil
 	}
 	values, ok := b.values(n)
-	dir := strings.Join(comps[:2+n], "/")
 	if !ok {
-		v.warnSpelling(b, dir)
-		return nil
+		return nil // a directory that is no partition by its name
 	}
-	if b.part != nil {
-		v.warnElsewhere(dir, b.part.Location, b.part.place, at)
+	dir := strings.Join(comps[:2+n], "/")
+	p, err := v.registered(ctx, b.entry, values)
+	switch {
+	case err == nil:
+		v.warnElsewhere(dir, p.Location, p.place, at)
+		return nil
+	case !errors.Is(err, objectstore.ErrNotExist):
+		return fmt.Errorf("register partition %q: %w", dir, err)
+	case !v.worthy(b, dir):
 		return nil
 	}
 	if place := b.at.down(b.comps[:n]); at.Bucket != place.Bucket || !strings.HasPrefix(at.Key, place.Key) {
 		v.warnMoved(dir, place, at)
 		return nil
 	}
-	location := strings.TrimSuffix(b.table.Location, "/")
-	for _, c := range b.comps[:n] {
-		location += "/" + c
-	}
-	registered, err := v.src.Register(ctx, b.entry.base, values, location)
-	if err != nil {
+	location := strings.TrimSuffix(b.table.Location, "/") + "/" + strings.Join(b.comps[:n], "/")
+	if p, err = v.registerOnce(ctx, b.entry, values, location); err != nil {
 		return fmt.Errorf("register partition %q: %w", dir, err)
 	}
-	p := table.Partition{
-		Values: values, Location: registered, Created: v.o.Now(),
-		Format: b.table.Format, FormatFrom: b.table.FormatFrom, InputFormat: b.table.InputFormat,
-	}
-	v.noteRegistered(b.entry, p)
-	v.warnElsewhere(dir, registered, v.settle(p).place, at)
+	v.warnElsewhere(dir, p.Location, p.place, at)
 	return nil
+}
+
+// registerOnce registers a partition, once for all who ask at the same time.
+func (v *View) registerOnce(ctx context.Context, e *entry, values []string, location string) (*partition, error) {
+	key := e.cellKey(values)
+	answer := v.pending.flight.DoChan(key, func() (any, error) {
+		if k, have, _ := v.parts.one.peek(key); have && k.err == nil && v.o.Now().Sub(k.at) < v.o.TTL {
+			return k.value, nil // since the caller looked
+		}
+		own, end, err := v.pending.begin(v.o.LoadTimeout)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+		registered, err := v.src.Register(own, e.base, values, location)
+		if err != nil {
+			return nil, err
+		}
+		p := table.Partition{
+			Values: values, Location: registered, Created: v.o.Now(),
+			Format: e.table.Format, FormatFrom: e.table.FormatFrom, InputFormat: e.table.InputFormat,
+		}
+		v.noteRegistered(e, p)
+		return v.settle(e, p), nil
+	})
+	select {
+	case r := <-answer:
+		p, _ := r.Val.(*partition)
+		return p, r.Err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// worthy says that a directory is to be registered: a value that is not of its key's
+// type would make every expression on that key fail. It is warned of once.
+func (v *View) worthy(b below, dir string) bool {
+	_, err := b.table.ParsePartition(b.comps[0], 0)
+	for i := 1; i < len(b.table.Keys) && err == nil; i++ {
+		_, err = b.table.ParsePartition(b.comps[i], i)
+	}
+	if err != nil && v.firstOf(dir, "value") {
+		v.o.Log.Warn("this partition is not registered, and engines that ask the catalog do not read it",
+			slog.String("path", dir), slog.Any("error", err))
+	}
+	return err == nil
 }
 
 // warnMoved tells once of a partition that the catalog no longer has, and that a new
@@ -68,21 +121,6 @@ func (v *View) warnMoved(dir string, place, wrote objectstore.Location) {
 	if v.firstOf(dir, "moved") {
 		v.o.Log.Warn("the catalog no longer has this partition where it was when the file was opened: what was written is in no partition",
 			slog.String("path", dir), slog.String("now", uri(place)), slog.String("written", uri(wrote)))
-	}
-}
-
-// warnSpelling tells once of a directory that is a partition by its name, and not
-// named as one of the catalog's would be: registering it would rename it under who
-// writes there.
-func (v *View) warnSpelling(b below, dir string) {
-	for i, c := range b.comps[:len(b.table.Keys)] {
-		if _, err := b.table.ParsePartition(c, i); err != nil {
-			return // no partition
-		}
-	}
-	if v.firstOf(dir, "spelling") {
-		v.o.Log.Warn("the catalog spells this partition otherwise: it is not registered, and engines that ask the catalog do not read it",
-			slog.String("path", dir), slog.String("written", uri(b.at.down(b.comps[:len(b.table.Keys)]))))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/table"
@@ -164,30 +165,37 @@ func (v *View) existingStored(ctx context.Context, dir below, yield func(string)
 }
 
 // existingPartitions yields the names of the registered partitions beside b that may
-// be equal to it: of a key whose values have one spelling each that is b itself, by
-// a look-up; else the list tells. done: the consumer has enough.
+// be equal to it: of a key whose values are equal as text alone those of its value,
+// which takes a look-up; else the list tells. done: the consumer has enough.
 func (v *View) existingPartitions(ctx context.Context, b below, yield func(string) bool) (done bool, err error) {
 	level := len(b.comps) - 1
 	if b.table.Partitions != table.PartitionsInCatalog || level >= len(b.table.Keys) {
 		return false, nil
 	}
-	values, ok := b.values(level)
-	if !ok {
-		return false, nil
-	}
 	if b.part != nil {
 		return !yield(b.base()), nil
 	}
+	values, ok := b.values(level)
+	own, named := b.values(level + 1)
+	if !ok || !named {
+		return false, nil // what is no partition's name is refused by that
+	}
 	if b.table.OneSpelling(level) {
-		there, failed := v.leads(ctx, b)
-		return there && !yield(b.base()), failed
+		values = own
+	}
+	if len(values) == len(b.table.Keys) {
+		p, missing := v.registered(ctx, b.entry, values)
+		if errors.Is(missing, objectstore.ErrNotExist) {
+			return false, nil
+		}
+		return missing == nil && !yield(p.names[level]), missing
 	}
 	l, err := v.partitionsOf(ctx, b.entry, values)
 	if err != nil {
 		return false, err
 	}
 	l.each(func(p table.Partition) bool {
-		done = hasPrefix(p.Values, values) && !yield(b.table.PartitionName(p.Values[level], level))
+		done = hasPrefix(p.Values, values) && !yield(v.settle(b.entry, p).names[level])
 		return !done
 	})
 	return done, nil
@@ -208,6 +216,9 @@ func (v *View) writable(ctx context.Context, path string) (below, error) {
 	}
 	if !b.table.Writable {
 		return below{}, &VerdictError{Table: b.id(), Class: b.table.Class, Reason: b.table.Reason}
+	}
+	if b.part != nil && b.part.ReadOnly != "" {
+		return below{}, &VerdictError{Table: b.id() + "/" + strings.Join(b.comps[:len(b.table.Keys)], "/"), Class: table.ClassReadOnly, Reason: b.part.ReadOnly}
 	}
 	if slices.Contains(b.comps, controlName) {
 		return below{}, fmt.Errorf("%q: %w", path, ErrLevel)

@@ -28,6 +28,7 @@ type View struct {
 	lists     *cells[tableList]    // key database
 	tables    *cells[*entry]       // key database/table
 	parts     *partitions
+	pending   *pendingRegistrations
 
 	warned struct {
 		sync.Mutex
@@ -65,8 +66,12 @@ func NewView(src Source, store objectstore.Store, o Options) *View {
 		lists:     newCells[tableList](o),
 		tables:    newCells[*entry](o),
 		parts:     newPartitions(o),
+		pending:   newPending(),
 	}
 	if _, v.trees = store.(objectstore.Directories); !v.trees {
+		if o.Rootless { // the store may answer while the catalog does not, and the reverse
+			o.silence = &silence{}
+		}
 		v.flat = newFlat(store, o, v.askFlat)
 	}
 	v.warned.m = make(map[string]bool)
@@ -80,6 +85,7 @@ func (v *View) Close() error {
 	v.database.close()
 	v.lists.close()
 	v.tables.close()
+	v.pending.close() // before what it uses
 	v.parts.close()
 	if v.flat != nil {
 		v.flat.close()

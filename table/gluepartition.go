@@ -17,6 +17,8 @@ type Partition struct {
 	Format, FormatFrom string
 	InputFormat        string // the class; "" if none (rule 58)
 	Created            time.Time
+	// ReadOnly says why no plain files may be written into it; "": they may.
+	ReadOnly string
 }
 
 // ParseGluePartition reads one partition as Glue sends it (an element of
@@ -47,8 +49,11 @@ type gluePartition struct {
 	Values            []string
 	CreationTime      epoch
 	StorageDescriptor struct {
-		Location, InputFormat string
-		SerdeInfo             struct {
+		Location, InputFormat  string
+		NumberOfBuckets        int64
+		BucketColumns          []string
+		StoredAsSubDirectories bool
+		SerdeInfo              struct {
 			SerializationLibrary string
 			Parameters           struct {
 				FieldDelim string `json:"field.delim"`
@@ -91,6 +96,9 @@ func (g *gluePartition) readLoose(raw []byte) error {
 	if s.InputFormat, err = sd.text("input_format"); err != nil {
 		return err
 	}
+	if err = g.readLooseLayout(sd); err != nil {
+		return err
+	}
 	serde, err := sd.child("serde_info")
 	if err != nil {
 		return err
@@ -103,11 +111,39 @@ func (g *gluePartition) readLoose(raw []byte) error {
 	return err
 }
 
+func (g *gluePartition) readLooseLayout(sd node) (err error) {
+	s := &g.StorageDescriptor
+	if s.NumberOfBuckets, err = sd.integer("number_of_buckets"); err != nil {
+		return err
+	}
+	if s.StoredAsSubDirectories, err = sd.boolean("stored_as_sub_directories"); err != nil {
+		return err
+	}
+	columns, err := sd.list("bucket_columns")
+	s.BucketColumns = make([]string, len(columns)) // their number counts
+	return err
+}
+
+// readOnly is what makes plain files harmful in this partition alone, as in a whole
+// table (rule 57).
+func (g *gluePartition) readOnly() string {
+	sd := &g.StorageDescriptor
+	switch {
+	case symlink(sd.InputFormat):
+		return fmt.Sprintf("input format %.200s of the partition: the files are lists of paths, not rows", sd.InputFormat)
+	case glueDialect.bucketed(sd.NumberOfBuckets, len(sd.BucketColumns)):
+		return fmt.Sprintf("bucketing of the partition (%d buckets): rows must go to their bucket's file", sd.NumberOfBuckets)
+	case sd.StoredAsSubDirectories:
+		return "skew of the partition: skewed values have directories of their own"
+	}
+	return ""
+}
+
 // partition makes a Partition of what was read. Its location is its own descriptor's:
 // the SerDe parameter path, which writers copy from the table, says nothing (rule 3).
 func (t *Table) partition(g *gluePartition) Partition {
 	sd := &g.StorageDescriptor
-	p := Partition{Values: g.Values, Location: sd.Location, InputFormat: sd.InputFormat, Created: time.Time(g.CreationTime)}
+	p := Partition{Values: g.Values, Location: sd.Location, InputFormat: sd.InputFormat, Created: time.Time(g.CreationTime), ReadOnly: g.readOnly()}
 	if p.InputFormat == t.InputFormat {
 		p.InputFormat = t.InputFormat // one string for all
 	}

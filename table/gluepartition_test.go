@@ -41,12 +41,12 @@ func TestRule57_EachPartitionHasItsOwnFormat(t *testing.T) {
 	created := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	const at = "s3://lake/hand/test.db/events/dt="
 	want := []Partition{
-		{[]string{"2018-01-25"}, at + "2018-01-25", "parquet", "serde " + parquetSerde, parquetInput, created},
-		{[]string{"2018-01-26"}, at + "2018-01-26", "parquet", "serde " + parquetSerde, parquetInput, created},
-		{[]string{"2018-01-27"}, at + "2018-01-27", "avro", "serde " + avroSerde, avroInput, created},
-		{[]string{"2018-01-28"}, at + "2018-01-28", "orc", "serde " + orcSerde, orcInput, created},
-		{[]string{"2018-01-29"}, "s3://lake/hand/other_table/dt=2018-01-29", "csv", "serde " + lazy + " with field.delim", textInput, created},
-		{[]string{"2018-01-30"}, at + "2018-01-30", "parquet", "serde " + parquetSerde, avroInput, created},
+		{[]string{"2018-01-25"}, at + "2018-01-25", "parquet", "serde " + parquetSerde, parquetInput, created, ""},
+		{[]string{"2018-01-26"}, at + "2018-01-26", "parquet", "serde " + parquetSerde, parquetInput, created, ""},
+		{[]string{"2018-01-27"}, at + "2018-01-27", "avro", "serde " + avroSerde, avroInput, created, ""},
+		{[]string{"2018-01-28"}, at + "2018-01-28", "orc", "serde " + orcSerde, orcInput, created, ""},
+		{[]string{"2018-01-29"}, "s3://lake/hand/other_table/dt=2018-01-29", "csv", "serde " + lazy + " with field.delim", textInput, created, ""},
+		{[]string{"2018-01-30"}, at + "2018-01-30", "parquet", "serde " + parquetSerde, avroInput, created, ""},
 	}
 	var got []Partition
 	inputs := make(map[string]bool)
@@ -243,5 +243,30 @@ func BenchmarkParseGluePartition(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// What makes plain files harmful is a partition's own matter, as its format is.
+func TestRule57_APartitionMayBeReadOnly(t *testing.T) {
+	tab := &Table{Database: "db", Name: "t", Kind: Hive, Keys: []Column{{Name: "dt", Type: "string"}}, Readable: true, Writable: true}
+	for what, c := range map[string]struct {
+		descriptor obj
+		want       string
+	}{
+		"plain":      {obj{"InputFormat": textInput, "NumberOfBuckets": -1, "BucketColumns": []string{}}, ""},
+		"symlinks":   {obj{"InputFormat": "org.apache.hadoop.hive.ql.io.SymlinkTextInputFormat"}, "lists of paths"},
+		"buckets":    {obj{"InputFormat": textInput, "NumberOfBuckets": 3, "BucketColumns": []string{"id"}}, "3 buckets"},
+		"no columns": {obj{"InputFormat": textInput, "NumberOfBuckets": 3, "BucketColumns": nil}, ""},
+		"skew":       {obj{"InputFormat": textInput, "StoredAsSubDirectories": true}, "skew"},
+		"loose":      {obj{"InputFormat": textInput, "NumberOfBuckets": 3, "BucketColumns": []string{"id"}, "SerdeInfo": ""}, "3 buckets"},
+	} {
+		raw, err := json.Marshal(obj{"Values": []string{"1"}, "StorageDescriptor": c.descriptor})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := tab.ParseGluePartition(raw)
+		if err != nil || (c.want == "") != (p.ReadOnly == "") || !strings.Contains(p.ReadOnly, c.want) {
+			t.Errorf("%s: %q, %v; want %q", what, p.ReadOnly, err, c.want)
+		}
 	}
 }
