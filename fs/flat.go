@@ -56,8 +56,13 @@ func (f *FS) onlyHere(ctx context.Context, path string) string {
 	return dir
 }
 
-// localNode describes the directory path below a table; it asks for nothing.
+// localNode describes the directory path below a table. One that may be a partition,
+// or lead to some, it describes as one that the catalog does not have, and asks for
+// nothing; one in a partition is where the catalog has that.
 func (f *FS) localNode(ctx context.Context, path string) (catalogview.Node, error) {
+	if n, ok := f.localPartition(ctx, path); ok {
+		return n, nil
+	}
 	t, err := f.View.Resolve(ctx, path)
 	if err != nil {
 		return catalogview.Node{}, err
@@ -66,6 +71,30 @@ func (f *FS) localNode(ctx context.Context, path string) (catalogview.Node, erro
 		Kind: catalogview.KindDirectory, Path: path, Object: objectstore.Object{Location: t.Directory()},
 		Table: t.Table, Level: t.Level + 1,
 	}, nil
+}
+
+// localPartition is localNode of a directory at the level of a partition or above,
+// where the partitions are the catalog's. ok is false for any other, and for one of a
+// table that may not be written.
+func (f *FS) localPartition(ctx context.Context, path string) (n catalogview.Node, ok bool) {
+	parts := strings.Split(path, "/")
+	if len(parts) < 3 {
+		return n, false
+	}
+	below := parts[2:]
+	up, err := f.View.Lookup(ctx, child(parts[0], parts[1]))
+	if err != nil || up.Table == nil || !up.Table.Writable || up.Table.IsMetadata(below[0]) {
+		return n, false
+	}
+	if up.Table.Partitions != table.PartitionsInCatalog || len(below) > len(up.Table.Keys) {
+		return n, false
+	}
+	at := up.Location()
+	at.Key += strings.Join(below, "/") + "/"
+	return catalogview.Node{
+		Kind: catalogview.KindDirectory, Path: path, Object: objectstore.Object{Location: at},
+		Table: up.Table, Level: len(below),
+	}, true
 }
 
 // published tells the view and what the mount remembers that o is at path now.
