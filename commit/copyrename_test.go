@@ -346,7 +346,7 @@ func TestPublishAndAbortOfAKeptRename(t *testing.T) {
 		act   func(ctx context.Context, c *Committer, id string) error
 		names string
 	}{
-		"publish": {func(ctx context.Context, c *Committer, id string) error { return c.Publish(ctx, id) }, "absent/x"},
+		"publish": {func(ctx context.Context, c *Committer, id string) error { return c.Publish(ctx, id, nil) }, "absent/x"},
 		"abort":   {func(ctx context.Context, c *Committer, id string) error { return c.Abort(ctx, id) }, "x/x"},
 	} {
 		t.Run(name, func(t *testing.T) {

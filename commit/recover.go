@@ -138,9 +138,10 @@ func (c *Committer) find(id string) (*staging.File, error) {
 }
 
 // Publish publishes a kept write, whatever its state, or finishes a kept rename:
-// what recover --publish does. Errors are those of Commit, and ErrNoWrite; with a
-// [*RegisterError] nothing is kept.
-func (c *Committer) Publish(ctx context.Context, id string) error {
+// what recover --publish does. A write whose path does not lead to its target by now
+// is refused ([*MovedError]) and kept; a nil place looks for nothing. Other errors are
+// those of Commit, and ErrNoWrite; with a [*RegisterError] nothing is kept.
+func (c *Committer) Publish(ctx context.Context, id string, place Place) error {
 	if r, ok := c.area.FindRename(id); ok {
 		_, err := c.finishRename(ctx, r)
 		return err
@@ -151,6 +152,11 @@ func (c *Committer) Publish(ctx context.Context, id string) error {
 	}
 	if f.Lost() {
 		return fmt.Errorf("publish %q: its bytes are gone: %w", f.Record().Path, staging.ErrDamaged)
+	}
+	if place != nil {
+		if err := c.stillMeant(ctx, f, place); err != nil {
+			return err
+		}
 	}
 	_, err = c.Commit(ctx, f)
 	if err == nil || isUnregistered(err) {

@@ -89,14 +89,14 @@ func TestPublishAbortSave(t *testing.T) {
 		t.Errorf("Abort of an open file: %v", err)
 	}
 	g.Release()
-	if err := w.c.Publish(t.Context(), id); err != nil || w.lake() != "torn" || len(w.leftovers()) != 0 {
+	if err := w.c.Publish(t.Context(), id, nil); err != nil || w.lake() != "torn" || len(w.leftovers()) != 0 {
 		t.Errorf("Publish: %v, the lake has %q, %q staged", err, w.lake(), w.leftovers())
 	}
 	h := w.create(nil, "more")
 	if err := w.c.Abort(t.Context(), h.ID()); err != nil || len(w.leftovers()) != 0 {
 		t.Errorf("Abort: %v, %q staged", err, w.leftovers())
 	}
-	for _, err := range []error{w.c.Publish(t.Context(), id), w.c.Abort(t.Context(), id)} {
+	for _, err := range []error{w.c.Publish(t.Context(), id, nil), w.c.Abort(t.Context(), id)} {
 		if !errors.Is(err, ErrNoWrite) {
 			t.Errorf("of a write that is gone: %v", err)
 		}
@@ -113,7 +113,7 @@ func TestSaveOfADamagedWrite(t *testing.T) {
 	if _, err := w.c.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.c.Publish(t.Context(), f.ID()); !errors.Is(err, staging.ErrDamaged) {
+	if err := w.c.Publish(t.Context(), f.ID(), nil); !errors.Is(err, staging.ErrDamaged) {
 		t.Errorf("Publish: %v, want ErrDamaged", err)
 	}
 	path, err := w.c.Save(t.Context(), f.ID(), t.TempDir())

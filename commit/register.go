@@ -23,7 +23,7 @@ type RegisterError struct {
 
 func (e *RegisterError) Error() string {
 	return fmt.Sprintf("%q is published, but its partition is not registered in the catalog: %v"+
-		" (register it by hand, or publish once more into it: that tries again)", e.Path, e.Cause)
+		" (it is tried again while mounted, and by the next publish into it)", e.Path, e.Cause)
 }
 
 // Unwrap returns objectstore.ErrPermission or nil.

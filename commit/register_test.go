@@ -167,7 +167,7 @@ func TestPublishByHandRegisters(t *testing.T) {
 			if refused {
 				w.refuse(objectstore.ErrUnavailable)
 			}
-			err := w.c.Publish(t.Context(), f.ID())
+			err := w.c.Publish(t.Context(), f.ID(), nil)
 			if isUnregistered(err) != refused || w.knows("db/t/f", target) == refused || len(w.leftovers()) > 0 {
 				t.Errorf("refused %v: %v; registered %v, %q staged", refused, err, w.registered, w.leftovers())
 			}

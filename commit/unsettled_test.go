@@ -209,7 +209,7 @@ func TestUnsettledAskedForAgain(t *testing.T) {
 				if tt.restart {
 					w.restart()
 				}
-				err = w.c.Publish(t.Context(), f.ID())
+				err = w.c.Publish(t.Context(), f.ID(), nil)
 				if !errors.Is(err, tt.want) || w.count("store put") != tt.puts || w.lake() != tt.lake {
 					t.Errorf("got %v after %d puts, the lake has %q; want %v, %d, %q", err, w.count("store put"), w.lake(), tt.want, tt.puts, tt.lake)
 				}

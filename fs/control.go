@@ -212,14 +212,18 @@ func stagedName(r staging.Record) string {
 	return base[:cut] + id
 }
 
-// files calls f with each unpublished file of the directory.
+// find returns the unpublished file of the directory with a shown name. At the root
+// "~" and eight digits of its id lead to any, also to one whose directory is gone.
 func (s *stagedDir) find(base string) *staging.File {
 	dir, err := s.of.path()
 	if err != nil {
 		return nil
 	}
 	for _, w := range s.fs.Area.Files() {
-		if r := w.Record(); w.Dirty() && inDirectory(r.Path, dir) && stagedName(r) == base {
+		r := w.Record()
+		switch {
+		case !w.Dirty():
+		case inDirectory(r.Path, dir) && stagedName(r) == base, dir == "" && base == "~"+r.ID[:min(8, len(r.ID))]:
 			return w
 		}
 	}

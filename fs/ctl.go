@@ -125,10 +125,15 @@ func (f *FS) recover(ctx context.Context, what, id string) error {
 	return fmt.Errorf("recover %q: %w", what, errCommand)
 }
 
-// publishKept publishes a kept write under its name.
+// publishKept publishes a kept write under its name, if that leads to where it was
+// written for.
 func (f *FS) publishKept(ctx context.Context, w *staging.File) error {
 	r := w.Record()
-	published := f.Committer.Publish(ctx, r.ID)
+	f.View.Refresh(r.Path) // where it leads is asked anew
+	published := f.Committer.Publish(ctx, r.ID, func(ctx context.Context, path string) (objectstore.Location, error) {
+		t, err := f.View.Resolve(ctx, path)
+		return t.Location, err
+	})
 	if published != nil && unregistered(published) == nil {
 		return published
 	}

@@ -17,6 +17,10 @@ import (
 // movePartition gives a partition of db.t another location, as another program would.
 func movePartition(l *mounttest.Lake, value, location string) {
 	dropPartition(l, value)
+	addPartition(l, value, location)
+}
+
+func addPartition(l *mounttest.Lake, value, location string) {
 	l.Catalog.Server.AddPartition("db", "t", l.Catalog.At(fmt.Sprintf(`{"Values":[%q],"StorageDescriptor":{"Location":%q,"InputFormat":"org.apache.hadoop.mapred.TextInputFormat",
 "SerdeInfo":{"SerializationLibrary":"org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"}}}`, value, location)))
 }

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/commit"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/staging"
 )
 
@@ -58,7 +60,14 @@ func (k *keptWrites) list(context.Context) ([]stagedWrite, error) {
 }
 
 func (k *keptWrites) publish(ctx context.Context, w stagedWrite) error {
-	return k.committer.Publish(ctx, w.ID)
+	err := k.committer.Publish(ctx, w.ID, func(ctx context.Context, path string) (objectstore.Location, error) {
+		t, err := k.view.Resolve(ctx, path)
+		return t.Location, err
+	})
+	if e := (*commit.RegisterError)(nil); errors.As(err, &e) { // there is no mount that tries again
+		return fmt.Errorf("%q is published, but its partition is not registered in the catalog: %w (the next publish into it tries again)", w.Path, e.Cause)
+	}
+	return err
 }
 
 func (k *keptWrites) abort(ctx context.Context, w stagedWrite) error {

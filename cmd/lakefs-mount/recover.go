@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -251,14 +252,19 @@ func (r runningWrites) publish(ctx context.Context, w stagedWrite) error {
 	if err == nil {
 		return nil
 	}
-	err = fmt.Errorf("publish %q: %w", w.Path, err)
-	// The control file can answer an errno alone; the record says why.
+	// The control file can answer an errno alone; the record says why, if it is there.
+	var answer syscall.Errno
 	all, statusErr := stagedIn(ctx, r.mountpoint)
 	i := slices.IndexFunc(all, func(now stagedWrite) bool { return now.ID == w.ID })
-	if statusErr != nil || i < 0 || all[i].Error == "" {
-		return err
+	switch {
+	case statusErr != nil || !errors.As(err, &answer):
+	case i >= 0 && all[i].Error != "":
+		err = fmt.Errorf("%w: %s", err, all[i].Error)
+	case i < 0 && answer != syscall.ENOENT: // ENOENT: it was gone before
+		return fmt.Errorf("%q is published, but its partition is not registered in the catalog: %w"+
+			" (the mount's log says why; it is tried again while mounted, and by the next publish into it)", w.Path, answer)
 	}
-	return fmt.Errorf("%w: %s", err, all[i].Error)
+	return fmt.Errorf("publish %q: %w", w.Path, err)
 }
 
 func (r runningWrites) abort(ctx context.Context, w stagedWrite) error {
@@ -269,9 +275,9 @@ func (r runningWrites) abort(ctx context.Context, w stagedWrite) error {
 }
 
 func (r runningWrites) save(_ context.Context, w stagedWrite, dir string) (string, error) {
-	above, base := path.Split(w.Path)
-	from := filepath.Join(r.mountpoint, filepath.FromSlash(above), ".lakefs", "staged", base+"~"+w.ID[:8])
-	if base == "" {
+	from := filepath.Join(r.mountpoint, ".lakefs", "staged", "~"+w.ID[:8])
+	base := path.Base(w.Path)
+	if w.Path == "" {
 		base = w.ID // its record is damaged
 	}
 	to := filepath.Join(dir, base)
