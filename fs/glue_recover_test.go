@@ -58,6 +58,9 @@ func TestRecoverPublishWhereThePathLedOnce(t *testing.T) {
 			[]string{"/dt=7/kept7", "s3://{1}/seven/kept7"}, map[string]string{"1": "bytes of 1\n", "2": "bytes of 2\n"}},
 		"partition dropped": {func(l *mounttest.Lake) { dropPartition(l, "2") }, []string{"kept2"},
 			[]string{"s3://{1}/else/where/kept2", "/dt=2/kept2"}, map[string]string{"1": "bytes of 1\n", "7": "bytes of 7\n"}},
+		"table moved": {func(l *mounttest.Lake) {
+			l.Catalog.Server.SetTable("db", l.Catalog.At(csvAt("t", "s3://{1}/t2", `,"PartitionKeys":[{"Name":"dt","Type":"int"}]`)))
+		}, []string{"kept7"}, []string{"/dt=7/kept7", "s3://{1}/t2/dt=7/kept7"}, map[string]string{"1": "bytes of 1\n", "2": "bytes of 2\n"}},
 		"table dropped": {dropTable, []string{"kept1", "kept2", "kept7"}, []string{"/dt=1/kept1", "leads nowhere by now"}, nil},
 	} {
 		for _, running := range []bool{true, false} {
@@ -166,4 +169,25 @@ func TestRecoverPublishWithoutARegistration(t *testing.T) {
 			wantRegistered(t, l, "t", "1", "2", "3", "7")
 		})
 	}
+}
+
+// TestRecoverWhoseRegistrationIsRefused: the log says when it is tried again.
+func TestRecoverWhoseRegistrationIsRefused(t *testing.T) {
+	t.Parallel()
+	l := mountGlue(t, mounttest.Options{}, inCatalog())
+	l.MustSh(`mkdir db/t/dt=7`)
+	hung := l.Catalog.Server.Fault(gluetest.Rule{Op: registration, Fault: gluetest.Hang()})
+	done := make(chan mounttest.Result, 1)
+	go func() { done <- l.Sh(`echo 7 > db/t/dt=7/f`) }()
+	hung.Wait(t, 1)
+	l.Kill()
+	<-done
+	l.Catalog.Server.Clear()
+	l.Catalog.Server.Fault(gluetest.Rule{Op: registration, Fault: gluetest.Denied()})
+	l.Start()
+	l.WaitLog("it is tried again while mounted, and by the next publish into it")
+	recovered(t, l)
+	l.Catalog.Server.Clear()
+	l.MustSh(`echo more > db/t/dt=7/g`)
+	wantRegistered(t, l, "t", "1", "2", "3", "7")
 }
