@@ -89,12 +89,37 @@ func (f *FS) localPartition(ctx context.Context, path string) (n catalogview.Nod
 	if up.Table.Partitions != table.PartitionsInCatalog || len(below) > len(up.Table.Keys) {
 		return n, false
 	}
+	for _, base := range below {
+		up = directoryIn(up, base)
+	}
+	return up, true
+}
+
+// localParent describes the directory path, in which others live in the mount alone.
+func (f *FS) localParent(ctx context.Context, path string) (catalogview.Node, error) {
+	if n, err := f.localNode(ctx, path); err == nil && n.Level < len(n.Table.Keys) {
+		return n, nil
+	}
+	return f.lookup(ctx, path)
+}
+
+// localChild is localNode of a name in the directory up; it asks for nothing. Only a
+// projection may have its partitions elsewhere than in their directory.
+func (f *FS) localChild(ctx context.Context, up catalogview.Node, base string) (catalogview.Node, error) {
+	if up.Table.Writable && up.Table.Partitions != table.PartitionsProjected {
+		return directoryIn(up, base), nil
+	}
+	return f.localNode(ctx, child(up.Path, base))
+}
+
+// directoryIn describes a directory that lies in the store where its name says.
+func directoryIn(up catalogview.Node, base string) catalogview.Node {
 	at := up.Location()
-	at.Key += strings.Join(below, "/") + "/"
+	at.Key += base + "/"
 	return catalogview.Node{
-		Kind: catalogview.KindDirectory, Path: path, Object: objectstore.Object{Location: at},
-		Table: up.Table, Level: len(below),
-	}, true
+		Kind: catalogview.KindDirectory, Path: child(up.Path, base), Object: objectstore.Object{Location: at},
+		Table: up.Table, Level: up.Level + 1,
+	}
 }
 
 // published tells the view and what the mount remembers that o is at path now.

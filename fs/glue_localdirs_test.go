@@ -2,6 +2,7 @@ package fs_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"syscall"
@@ -44,10 +45,18 @@ func TestRequestsOfLocalDirectories(t *testing.T) {
 	l.Catalog.Server.Reset()
 	wantNames(t, l, "db/t", names...)
 	wantNames(t, l, "db/two", "dt=1", "dt=7", "dt=8", "dt=9")
-	n := l.Catalog.Server.Requests()
-	if n["GetPartition"] != 0 || n["GetPartitions"] != 2 {
-		t.Errorf("two listings ask for %v; want two pages of partitions, and no partition", n)
+	with := l.Catalog.Server.Requests()
+	if with["GetPartition"] != 0 || with["GetPartitions"] != 2 {
+		t.Errorf("two listings ask for %v; want two pages of partitions, and no partition", with)
 	}
+	l.MustSh(`rmdir db/t/dt=1[2-8] db/two/dt=8`)
+	l.Catalog.Server.Reset()
+	wantNames(t, l, "db/t", "dt=1", "dt=11", "dt=2", "dt=3")
+	wantNames(t, l, "db/two", "dt=1", "dt=7", "dt=9")
+	if few := l.Catalog.Server.Requests(); !maps.Equal(with, few) {
+		t.Errorf("with few directories two listings ask for %v, with many for %v", few, with)
+	}
+	l.MustSh(`cd db/t; mkdir dt=12 dt=13 dt=14 dt=15 dt=16 dt=17 dt=18`)
 	addPartition := `{"Values":["14"],"CreationTime":1767225600,"StorageDescriptor":{"Location":"s3://{1}/fourteen"}}`
 	l.Catalog.Server.AddPartition("db", "t", l.Catalog.At(addPartition))
 	putInBucket(t, l, 1, "fourteen/f", "theirs\n")

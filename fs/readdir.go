@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strings"
 	"syscall"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
@@ -38,7 +39,8 @@ type dirHandle struct {
 	// local are the names still to be given out of directories that live in the
 	// mount alone; nil until the listing has ended.
 	local []string
-	pos   uint64 // of the entry given out last
+	at    catalogview.Node // the directory, once local is given out
+	pos   uint64           // of the entry given out last
 	given givenNames
 	last  catalogview.Node // of the entry given out last, if it is of the listing
 	// failed is sticky: a listing is whole or ends in an error.
@@ -141,7 +143,7 @@ func (h *dirHandle) fetch(ctx context.Context, path string) (more bool, err erro
 // not nil.
 func (h *dirHandle) onlyLocal(path string) []string {
 	names := h.dir.fs.local.children(path)
-	if len(names) == 0 {
+	if len(names) == 0 || !strings.Contains(path, "/") { // a database or a table lies above one
 		return []string{}
 	}
 	seen := make(map[string]bool, len(h.given.ends))
@@ -154,21 +156,27 @@ func (h *dirHandle) onlyLocal(path string) []string {
 	})
 }
 
-// fetchLocal is fetch behind the end of the store's listing. It does not run on
-// the request's context: an interrupt must not leave a name out.
+// fetchLocal is fetch behind the end of the store's listing, which told what the
+// catalog has: no name is asked for. It does not run on the request's context: an
+// interrupt must not leave a name out.
 func (h *dirHandle) fetchLocal(path string) (more bool, err error) {
 	work, cancel := h.dir.fs.background()
 	defer cancel()
+	if len(h.local) > 0 && h.at.Path != path {
+		if h.at, h.failed = h.dir.fs.localParent(work, path); h.failed != nil {
+			return false, h.failed
+		}
+	}
 	for len(h.local) > 0 {
 		base := h.local[0]
 		h.local = h.local[1:]
-		n, err := h.dir.fs.localNode(work, child(path, base))
+		n, err := h.dir.fs.localChild(work, h.at, base)
 		switch {
 		case err != nil && work.Err() != nil:
 			h.failed = err
 			return false, err
 		case err != nil || !h.dir.fs.local.has(n.Path):
-			continue // a database or table above one; or removed meanwhile
+			continue // its table is not to be written any more; or removed meanwhile
 		}
 		h.given.add(base, true)
 		h.last = n
