@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -119,9 +120,35 @@ func (l *Lake) Do(what string, op func() error) error {
 // and when nobody expects it in a test. op must be short: it keeps all tests of
 // the process from starting children.
 func NoFork(op func() error) error {
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
+	noFork.enter()
+	defer noFork.leave()
 	return op()
+}
+
+// noFork holds the fork lock for all who are in NoFork. One of them may enter it
+// again: a lock for reading of its own would wait for a fork that waits for the first.
+var noFork forkHold //nolint:gochecknoglobals // as syscall.ForkLock is
+
+type forkHold struct {
+	mu sync.Mutex
+	n  int
+}
+
+func (h *forkHold) enter() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.n == 0 {
+		syscall.ForkLock.RLock()
+	}
+	h.n++
+}
+
+func (h *forkHold) leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.n--; h.n == 0 {
+		syscall.ForkLock.RUnlock()
+	}
 }
 
 // ReadFile is os.ReadFile of a name in the mount.

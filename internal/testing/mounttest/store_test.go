@@ -6,6 +6,8 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -94,4 +96,27 @@ func knock(t *testing.T, method, url string) int {
 	must(t, err)
 	must(t, resp.Body.Close())
 	return resp.StatusCode
+}
+
+// NoFork within NoFork goes on while a program waits to be started.
+func TestNoForkWithinNoFork(t *testing.T) {
+	started := make(chan error, 1)
+	waits := make(chan struct{})
+	err := NoFork(func() error {
+		go func() {
+			close(waits)
+			started <- exec.CommandContext(t.Context(), "true").Run()
+		}()
+		<-waits
+		for range 1000 { // the program comes to the lock some time
+			runtime.Gosched()
+			if err := NoFork(func() error { return nil }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, <-started); err != nil {
+		t.Error(err)
+	}
 }
