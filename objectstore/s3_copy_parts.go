@@ -75,14 +75,19 @@ func (d *duplicate) begin(ctx context.Context) (id string, err error) {
 	})
 }
 
-// copyParts copies all parts, several at a time.
+// copyParts copies all parts, several at a time. After one that failed none begins;
+// those under way are waited for, since a part that the store is still making would
+// outlive the abort.
 func (d *duplicate) copyParts(ctx context.Context, id string) ([]types.CompletedPart, error) {
 	size := d.s.partSize(d.src.Size)
 	parts := make([]types.CompletedPart, (d.src.Size+size-1)/size)
-	g, ctx := errgroup.WithContext(ctx)
+	g, well := errgroup.WithContext(ctx)
 	g.SetLimit(copyParallel)
 	for i := range parts {
 		g.Go(func() (err error) {
+			if well.Err() != nil {
+				return nil //nolint:nilerr // the group has the cause
+			}
 			from := int64(i) * size
 			parts[i], err = d.copyPart(ctx, id, int32(i+1), from, min(from+size, d.src.Size)) //nolint:gosec // at most maxParts
 			return err
