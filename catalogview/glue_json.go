@@ -90,24 +90,38 @@ func skipValue(b []byte, i int) int {
 // not there or null. Names compare exactly.
 func member(object []byte, name string) []byte {
 	var found []byte
-	if len(object) == 0 || object[0] != '{' && object[skipSpace(object, 0)] != '{' {
-		return nil
-	}
-	for i := skipSpace(object, skipSpace(object, 0)+1); object[i] == '"'; {
-		end := skipString(object, i)
-		value := skipSpace(object, skipSpace(object, end)+1) // behind the colon
-		after := skipValue(object, value)
-		if jsonText(object[i:end]) == name {
-			found = object[value:after] // the last of several, as everybody takes it
-		}
-		if i = skipSpace(object, after); object[i] == ',' {
-			i = skipSpace(object, i+1)
+	for key, value := range members(object) {
+		if jsonText(key) == name {
+			found = value // the last of several, as everybody takes it
 		}
 	}
-	if string(found) == "null" {
+	if string(found) == jsonNull {
 		return nil
 	}
 	return found
+}
+
+const jsonNull = "null"
+
+// members yields the members of an object, names with their quotes, as they came;
+// none of anything else.
+func members(object []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		if len(object) == 0 || object[0] != '{' && object[skipSpace(object, 0)] != '{' {
+			return
+		}
+		for i := skipSpace(object, skipSpace(object, 0)+1); object[i] == '"'; {
+			end := skipString(object, i)
+			value := skipSpace(object, skipSpace(object, end)+1) // behind the colon
+			after := skipValue(object, value)
+			if !yield(object[i:end], object[value:after]) {
+				return
+			}
+			if i = skipSpace(object, after); object[i] == ',' {
+				i = skipSpace(object, i+1)
+			}
+		}
+	}
 }
 
 // elements yields the elements of an array, as they came.
@@ -158,12 +172,54 @@ func jsonTexts(array []byte) ([]string, bool) {
 	return texts, true
 }
 
+// withoutNulls returns a value without those members of its objects, however deep,
+// that are null: emulators write them for what the service leaves out. Elements of
+// arrays stay, for their places count.
+func withoutNulls(value []byte) []byte {
+	if !bytes.Contains(value, []byte(jsonNull)) {
+		return value
+	}
+	var b bytes.Buffer
+	b.Grow(len(value))
+	copyWithoutNulls(&b, value)
+	return b.Bytes()
+}
+
+func copyWithoutNulls(b *bytes.Buffer, value []byte) {
+	next := ""
+	switch value[0] {
+	case '{':
+		b.WriteByte('{')
+		for name, v := range members(value) {
+			if string(v) == jsonNull {
+				continue
+			}
+			b.WriteString(next)
+			b.Write(name)
+			b.WriteByte(':')
+			copyWithoutNulls(b, v)
+			next = ","
+		}
+		b.WriteByte('}')
+	case '[':
+		b.WriteByte('[')
+		for v := range elements(value) {
+			b.WriteString(next)
+			copyWithoutNulls(b, v)
+			next = ","
+		}
+		b.WriteByte(']')
+	default:
+		b.Write(value)
+	}
+}
+
 // entryJSON is an entry as people see it: an object of one member, whose value is
-// as it came but for the times, indented.
+// as it came but for the times and what is null, indented.
 func entryJSON(name string, value []byte) []byte {
 	var b bytes.Buffer
 	b.Grow(2 * len(value))
-	flat := append([]byte(`{"`+name+`":`), readableTimes(value)...)
+	flat := append([]byte(`{"`+name+`":`), readableTimes(withoutNulls(value))...)
 	if err := json.Indent(&b, append(flat, '}'), "", "  "); err != nil {
 		panic(err) // checkGlueJSON took it
 	}
@@ -173,7 +229,7 @@ func entryJSON(name string, value []byte) []byte {
 
 // lineJSON is an entry as one line, appended to b, without a newline.
 func lineJSON(b *bytes.Buffer, value []byte) {
-	if err := json.Compact(b, readableTimes(value)); err != nil {
+	if err := json.Compact(b, readableTimes(withoutNulls(value))); err != nil {
 		panic(err) // checkGlueJSON took it
 	}
 }

@@ -1,6 +1,7 @@
 package catalogview_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -91,6 +92,38 @@ func emulatorHarness(url, reset string) func(t *testing.T) sourcetest.Harness {
 				entry := strings.Replace(parquetPartition(t, values, location), `"CreationTime":1795981949,`, "", 1)
 				post(t, url, "CreatePartition", fmt.Sprintf(`{"DatabaseName":%q,"TableName":%q,"PartitionInput":%s}`, db, name, entry))
 			},
+		}
+	}
+}
+
+// Emulators send empty lists as the service does: an answer without is none.
+func TestEmulatorsSendEmptyLists(t *testing.T) {
+	for name, url := range map[string]string{"moto": gluetest.FreshMoto(t).URL, "MiniStack": gluetest.Mini(t).URL} {
+		reset := map[string]string{"moto": "/moto-api/reset", "MiniStack": "/_ministack/reset"}[name]
+		post(t, url+reset, "", "")
+		g := glueOn(t, url)
+		if n, err := lengthOf(g.Databases(t.Context())); n != 0 || err != nil {
+			t.Errorf("%s: %d databases, %v", name, n, err)
+		}
+		post(t, url, "CreateDatabase", `{"DatabaseInput":{"Name":"sales"}}`)
+		if n, err := lengthOf(g.Tables(t.Context(), "sales")); n != 0 || err != nil {
+			t.Errorf("%s: %d tables, %v", name, n, err)
+		}
+		entry := input(parquetTable(t, "days", "s3://lake/days", table.Column{Name: "day", Type: "int"}))
+		post(t, url, "CreateTable", `{"DatabaseName":"sales","TableInput":`+entry+`}`)
+		tab := daysOf(t, g)
+		for _, prefix := range [][]string{nil, {"7"}} {
+			if n, err := lengthOf(g.Partitions(t.Context(), tab, prefix)); n != 0 || err != nil {
+				t.Errorf("%s: %d partitions of %q, %v", name, n, prefix, err)
+			}
+		}
+		if n, err := lengthOf(g.PartitionLines(t.Context(), tab)); n != 0 || err != nil {
+			t.Errorf("%s: %d lines, %v", name, n, err)
+		}
+		_, raw, err := g.Table(t.Context(), "sales", "days", "")
+		d, dbErr := g.Database(t.Context(), "sales")
+		if err != nil || dbErr != nil || bytes.Contains(append(raw.Bytes, d.Raw.Bytes...), []byte("null")) {
+			t.Errorf("%s: %v, %v: %s%s", name, err, dbErr, raw.Bytes, d.Raw.Bytes)
 		}
 	}
 }

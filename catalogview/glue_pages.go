@@ -70,11 +70,12 @@ func (g *Glue) pages(ctx context.Context, l glueListing) iter.Seq2[gluePageOf, e
 	}
 }
 
-// read takes a page. A service may leave an empty list out.
+// read takes a page. An empty list is sent as one: an answer without any is no page,
+// and would make a full database an empty one.
 func (l glueListing) read(body []byte) (gluePageOf, error) {
 	var p gluePageOf
 	list := member(body, l.member)
-	if list == nil && member(body, "__type") != nil || list != nil && list[0] != '[' {
+	if len(list) == 0 || list[0] != '[' {
 		return p, oddAnswer("no list " + l.member + " in the answer")
 	}
 	for e := range elements(list) {

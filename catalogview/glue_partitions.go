@@ -241,16 +241,22 @@ func (g *Glue) Partition(ctx context.Context, t *table.Table, values []string) (
 	return p, newGlueRaw("Partition", element), nil
 }
 
-// PartitionLines is [Source]'s: one page at a time, with all that is there.
+// PartitionLines is [Source]'s: one page at a time, with all that is there. What
+// pages repeat is told by its values, as in Partitions.
 func (g *Glue) PartitionLines(ctx context.Context, t *table.Table) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		var line bytes.Buffer
+		seen := digests{}
 		for page, err := range g.pages(ctx, g.partitionPages(t.Ref(), partitionQuery{schemas: true})) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
 			for _, element := range page.elements {
+				values, ok := jsonTexts(member(element, "Values"))
+				if ok && !seen.add(values...) {
+					continue
+				}
 				line.Reset()
 				lineJSON(&line, element)
 				if !yield(line.Bytes(), nil) {

@@ -293,6 +293,33 @@ func TestGluePartitionLines(t *testing.T) {
 	}
 }
 
+// Each partition is one line, however often the pages have it.
+func TestGluePartitionLinesRepeated(t *testing.T) {
+	t.Parallel()
+	server := gluetest.New(t)
+	partitionedOn(t, server, 2501)
+	server.Fault(gluetest.Rule{Op: "GetPartitions", Fault: gluetest.Edit(func(body []byte) []byte {
+		again := parquetPartition(t, []string{"7"}, "s3://lake/again")
+		return bytes.Replace(body, []byte(`"Partitions":[`), []byte(`"Partitions":[`+again+","), 1)
+	})})
+	g := glueOn(t, server.URL)
+	lines, seen := 0, map[string]bool{}
+	for line, err := range g.PartitionLines(t.Context(), daysOf(t, g)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p struct{ Values []string }
+		if err := json.Unmarshal(line, &p); err != nil {
+			t.Fatal(err)
+		}
+		lines++
+		seen[fmt.Sprint(p.Values)] = true
+	}
+	if lines != 2501 || len(seen) != 2501 {
+		t.Errorf("%d lines of %d partitions, want 2501", lines, len(seen))
+	}
+}
+
 // Of pages that are too large smaller ones are asked for.
 func TestGluePagesThatAreTooLarge(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -116,6 +117,52 @@ func TestEdge09_EmptyPageWithToken(t *testing.T) {
 	}
 }
 
+// TestCase40_NoListInTheAnswer: only a list that is sent can be an empty one.
+func TestCase40_NoListInTheAnswer(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{`{}`, `{"DatabaseList":null,"TableList":null,"Partitions":null}`, `{"DatabaseList":{},"TableList":"","Partitions":0}`, `{"NextToken":"2"}`} {
+		t.Run(body, func(t *testing.T) {
+			t.Parallel()
+			server := gluetest.New(t)
+			partitionedOn(t, server, 2)
+			g := glueOn(t, server.URL)
+			tab := daysOf(t, g)
+			listings := map[string]func() (int, error){
+				"GetDatabases":  func() (int, error) { return lengthOf(g.Databases(t.Context())) },
+				"GetTables":     func() (int, error) { return lengthOf(g.Tables(t.Context(), "sales")) },
+				"GetPartitions": func() (int, error) { return lengthOf(g.Partitions(t.Context(), tab, nil)) },
+				"of lines":      func() (int, error) { return lengthOf(g.PartitionLines(t.Context(), tab)) },
+			}
+			want := map[string]int{"GetDatabases": 1, "GetTables": 1, "GetPartitions": 2, "of lines": 2}
+			odd := gluetest.Rule{If: func(c *gluetest.Call) bool { return c.Op != "GetDatabase" }, Fault: gluetest.Body(http.StatusOK, "application/x-amz-json-1.1", body)}
+			for name, list := range listings {
+				server.Fault(odd)
+				if _, err := list(); !errors.Is(err, objectstore.ErrUnavailable) {
+					t.Errorf("%s answered %s: %v", name, body, err)
+				}
+				server.Clear()
+				passing := odd
+				passing.Times = 1
+				server.Fault(passing)
+				if n, err := list(); n != want[name] || err != nil {
+					t.Errorf("%s answered %s once: %d, %v, want %d", name, body, n, err, want[name])
+				}
+			}
+		})
+	}
+}
+
+func lengthOf[T any](seq iter.Seq2[T, error]) (int, error) {
+	n := 0
+	for _, err := range seq {
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
 // A page that fails for good is the listing's error; one that fails for a while is not seen.
 func TestCase40_FailingPage(t *testing.T) {
 	t.Parallel()
@@ -219,12 +266,12 @@ func TestCase38_OddEntries(t *testing.T) {
 }
 
 // TestRule01_EntryIsExact: every parameter and field, known or not, in its order;
-// numbers, escapes and texts as they came; times as ISO-8601.
+// numbers, escapes and texts as they came; times as ISO-8601; what is null left out.
 func TestRule01_EntryIsExact(t *testing.T) {
 	t.Parallel()
 	server := gluetest.New(t)
 	server.AddTable("sales", `{"Name":"t","Zeta":1.50,"CreateTime":1.795981949713E9,"Parameters":{"trino_x":"1","delta.y":"<&>","a":""},
-"Alpha":[],"Nested":{"LastAccessTime":0,"Beta":{}},"Retention":0}`)
+"Alpha":[],"Owner":null,"Nested":{"LastAccessTime":0,"Beta":{},"Gamma":null},"Retention":0}`)
 	g := glueOn(t, server.URL)
 	_, raw, err := g.Table(t.Context(), "sales", "t", "")
 	want := `{
