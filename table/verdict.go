@@ -84,8 +84,13 @@ func (e *entry) refusedHive() []string {
 		if e.Format == "" {
 			r = append(r, fmt.Sprintf("data source %.100s is not known", p))
 		}
-	} else if e.dialect.refusesUnknown() {
-		r = append(r, e.refusedSerde()...)
+	} else {
+		if t := e.Parameters["table_type"]; !plainTableType(t) {
+			r = append(r, fmt.Sprintf("table type %.100s is not known (parameter table_type): its own metadata may decide which files count", t))
+		}
+		if e.dialect.refusesUnknown() {
+			r = append(r, e.refusedSerde()...)
+		}
 	}
 	if symlink(e.InputFormat) {
 		r = append(r, fmt.Sprintf("input format %.200s: the files are lists of paths, not rows", e.InputFormat))
@@ -101,8 +106,45 @@ func (e *entry) refusedHive() []string {
 	return r
 }
 
+// plainTableType says that a parameter table_type means an ordinary table. Formats
+// with a log of their own, and views, are told by kind.
+func plainTableType(t string) bool {
+	switch strings.ToUpper(strings.TrimSpace(t)) {
+	case "", "EXTERNAL", "EXTERNAL_TABLE", "MANAGED", "MANAGED_TABLE", "TABLE", "HIVE":
+		return true
+	}
+	return false
+}
+
+// refusedTransactions: Hive reads of an ACID table what its transactions wrote, in
+// base_ and delta_ directories. An insert-only one is of that kind too.
+func (e *entry) refusedTransactions() []string {
+	is, properties := e.hiveProperty("transactional"), e.hiveProperty("transactional_properties")
+	switch {
+	case strings.EqualFold(is, "true"):
+		return []string{"transactional=true: Hive's transactions decide which files count; write with Hive"}
+	case is == "" && strings.EqualFold(properties, "insert_only"):
+		return []string{"transactional_properties=insert_only: Hive's transactions decide which files count; write with Hive"}
+	}
+	return nil
+}
+
+// hiveProperty is a parameter by its name in any case, which Hive takes of these;
+// in lower case it is the one that counts.
+func (e *entry) hiveProperty(name string) string {
+	if v, ok := e.Parameters[name]; ok {
+		return strings.TrimSpace(v)
+	}
+	for _, k := range sortedKeys(e.Parameters) {
+		if strings.EqualFold(k, name) {
+			return strings.TrimSpace(e.Parameters[k])
+		}
+	}
+	return ""
+}
+
 func (e *entry) refusedParameters() []string {
-	var r []string
+	r := e.refusedTransactions()
 	for _, k := range sortedKeys(e.Parameters) {
 		v := e.Parameters[k]
 		switch {
