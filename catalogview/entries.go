@@ -70,11 +70,23 @@ func slim(t *table.Table) *table.Table {
 	return &c
 }
 
+// listed returns what a listing that may still serve tells of a table.
+func (v *View) listed(db, name string) (info TableInfo, found bool) {
+	l, have, _ := v.lists.peek(db)
+	if !have || l.err != nil || v.o.Now().Sub(l.at) >= staleFactor*v.o.TTL {
+		return TableInfo{}, false
+	}
+	i, found := l.value.index[name]
+	if found {
+		info = l.value.all[i]
+	}
+	return info, found
+}
+
 // isListed says that a listing that may still serve has a table of the name.
 func (v *View) isListed(db, name string) bool {
-	l, have, _ := v.lists.peek(db)
-	_, found := l.value.index[name]
-	return have && l.err == nil && found && v.o.Now().Sub(l.at) < staleFactor*v.o.TTL
+	_, found := v.listed(db, name)
+	return found
 }
 
 // onlyEntry says that by a fresh listing a name like an entry's is no table's own,
@@ -109,13 +121,20 @@ func (v *View) getTable(ctx context.Context, db, name string) (*entry, error) {
 			known = old.value.raw.ETag
 		}
 		t, raw, err := v.src.Table(ctx, db, name, known)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case t == nil:
-			return v.judgeAgain(ctx, old.value, raw)
 		}
-		return v.judge(ctx, t, raw)
+		var e *entry
+		if t == nil {
+			e, err = v.judgeAgain(ctx, old.value, raw)
+		} else {
+			e, err = v.judge(ctx, t, raw)
+		}
+		if err != nil {
+			raw.Bytes = nil
+			return nil, &unsettledError{raw: raw, err: err}
+		}
+		return e, nil
 	})
 }
 

@@ -221,9 +221,9 @@ func (v *View) lookupTable(ctx context.Context, db, base string) (Node, error) {
 	}
 	name, ok := entryOf(base)
 	if ok && v.onlyEntry(db, base, name) {
-		e, err := v.getTable(ctx, db, name)
-		if err == nil {
-			return entryNode(join(db, name), e.raw, e.table), nil
+		n, err := v.lookupEntry(ctx, db, name, notExist(join(db, base)))
+		if !errors.Is(err, objectstore.ErrNotExist) {
+			return n, err
 		}
 	}
 	e, err := v.getTable(ctx, db, base)
@@ -235,17 +235,56 @@ func (v *View) lookupTable(ctx context.Context, db, base string) (Node, error) {
 	case errors.Is(err, objectstore.ErrNotExist):
 	case ctx.Err() != nil:
 		return Node{}, err
-	case !strings.HasSuffix(base, entrySuffix), v.trees, !noDirectoryOf(err), v.isListed(db, base): // a folder refuses what it has
+	case v.isTable(db, base, err):
 		return unloaded(db, base, err).node(), nil
+	case ok && !noDirectoryOf(err) && !v.isListed(db, name):
+		return Node{}, err // there may be a table of the very name
 	}
 	if !ok {
 		return Node{}, err
 	}
-	e, entryErr := v.getTable(ctx, db, name)
-	if entryErr != nil {
-		return Node{}, entryError(err, entryErr)
+	return v.lookupEntry(ctx, db, name, err)
+}
+
+// isTable says that a name whose entry cannot be loaded is a table's all the same:
+// it is shown as a directory that fails. Of every other name nothing can be told, and
+// the look-up fails. As to manifests, a folder fails for what it has alone, and in a
+// bucket what lies deeper may be granted, but an entry's name is no guess.
+func (v *View) isTable(db, name string, err error) bool {
+	var found *unsettledError
+	if errors.As(err, &found) {
+		return true
 	}
-	return entryNode(join(db, name), e.raw, e.table), nil
+	k, have, _ := v.tables.peek(db + "/" + name)
+	if have && k.err == nil && v.o.Now().Sub(k.at) < staleFactor*v.o.TTL {
+		return k.value.table.HasDirectory()
+	}
+	if info, listed := v.listed(db, name); listed {
+		return info.Table == nil || info.Table.HasDirectory()
+	}
+	return v.trees || !v.o.Rootless && errors.Is(err, objectstore.ErrPermission) && !strings.HasSuffix(name, entrySuffix)
+}
+
+// lookupEntry finds NAME.json of a table; dirErr is what was answered of a
+// directory of that name. Of a table that is listed it is there, whether or not it
+// can be read.
+func (v *View) lookupEntry(ctx context.Context, db, name string, dirErr error) (Node, error) {
+	e, err := v.getTable(ctx, db, name)
+	if err == nil {
+		return entryNode(join(db, name), e.raw, e.table), nil
+	}
+	if errors.Is(err, objectstore.ErrNotExist) || ctx.Err() != nil {
+		return Node{}, entryError(dirErr, err)
+	}
+	info, there := v.listed(db, name)
+	var found *unsettledError
+	if errors.As(err, &found) {
+		info.Raw, there = found.raw, true
+	}
+	if !there {
+		return Node{}, err
+	}
+	return entryNode(join(db, name), info.Raw, unloaded(db, name, err).table), nil
 }
 
 func databaseNode(d Database) Node {
@@ -276,6 +315,18 @@ func (e *entry) verdict() error {
 	}
 	return &VerdictError{Table: e.id(), Class: e.table.Class, Reason: e.table.Reason}
 }
+
+// unsettledError is of a table whose entry was read, and not what there is to know
+// of its location.
+type unsettledError struct {
+	raw Raw // without Bytes
+	err error
+}
+
+func (e *unsettledError) Error() string { return e.err.Error() }
+
+// Unwrap returns the store's error.
+func (e *unsettledError) Unwrap() error { return e.err }
 
 // unloaded stands for a table whose entry could not be fetched: it fails alone,
 // and is asked for again at the next use.
