@@ -154,7 +154,7 @@ func (c *Committer) Publish(ctx context.Context, id string, place Place) error {
 		return fmt.Errorf("publish %q: its bytes are gone: %w", f.Record().Path, staging.ErrDamaged)
 	}
 	if place != nil {
-		if err := c.stillMeant(ctx, f, place); err != nil {
+		if err = c.stillMeant(ctx, f, place); err != nil {
 			return err
 		}
 	}

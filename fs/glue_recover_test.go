@@ -50,14 +50,30 @@ func TestRecoverPublishWhereThePathLedOnce(t *testing.T) {
 		places  []string // that the refusal of the first has
 		then    map[string]string
 	}{
-		"partition moved": {func(l *mounttest.Lake) { movePartition(l, "2", "s3://{0}/moved") }, []string{"kept2"},
-			[]string{"s3://{1}/else/where/kept2", "s3://{0}/moved/kept2"}, map[string]string{"1": "bytes of 1\n", "7": "bytes of 7\n"}},
-		"partition moved from the table's place": {func(l *mounttest.Lake) { movePartition(l, "1", "s3://{1}/moved") }, []string{"kept1"},
-			[]string{"/dt=1/kept1", "s3://{1}/moved/kept1"}, map[string]string{"2": "bytes of 2\n", "7": "bytes of 7\n"}},
-		"partition registered elsewhere": {func(l *mounttest.Lake) { addPartition(l, "7", "s3://{1}/seven") }, []string{"kept7"},
-			[]string{"/dt=7/kept7", "s3://{1}/seven/kept7"}, map[string]string{"1": "bytes of 1\n", "2": "bytes of 2\n"}},
-		"partition dropped": {func(l *mounttest.Lake) { dropPartition(l, "2") }, []string{"kept2"},
-			[]string{"s3://{1}/else/where/kept2", "/dt=2/kept2"}, map[string]string{"1": "bytes of 1\n", "7": "bytes of 7\n"}},
+		"partition moved": {
+			func(l *mounttest.Lake) { movePartition(l, "2", "s3://{0}/moved") },
+			[]string{"kept2"},
+			[]string{"s3://{1}/else/where/kept2", "s3://{0}/moved/kept2"},
+			map[string]string{"1": "bytes of 1\n", "7": "bytes of 7\n"},
+		},
+		"partition moved from the table's place": {
+			func(l *mounttest.Lake) { movePartition(l, "1", "s3://{1}/moved") },
+			[]string{"kept1"},
+			[]string{"/dt=1/kept1", "s3://{1}/moved/kept1"},
+			map[string]string{"2": "bytes of 2\n", "7": "bytes of 7\n"},
+		},
+		"partition registered elsewhere": {
+			func(l *mounttest.Lake) { addPartition(l, "7", "s3://{1}/seven") },
+			[]string{"kept7"},
+			[]string{"/dt=7/kept7", "s3://{1}/seven/kept7"},
+			map[string]string{"1": "bytes of 1\n", "2": "bytes of 2\n"},
+		},
+		"partition dropped": {
+			func(l *mounttest.Lake) { dropPartition(l, "2") },
+			[]string{"kept2"},
+			[]string{"s3://{1}/else/where/kept2", "/dt=2/kept2"},
+			map[string]string{"1": "bytes of 1\n", "7": "bytes of 7\n"},
+		},
 		"table moved": {func(l *mounttest.Lake) {
 			l.Catalog.Server.SetTable("db", l.Catalog.At(csvAt("t", "s3://{1}/t2", `,"PartitionKeys":[{"Name":"dt","Type":"int"}]`)))
 		}, []string{"kept7"}, []string{"/dt=7/kept7", "s3://{1}/t2/dt=7/kept7"}, map[string]string{"1": "bytes of 1\n", "2": "bytes of 2\n"}},

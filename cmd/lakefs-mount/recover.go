@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	iofs "io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -260,7 +261,7 @@ func (r runningWrites) publish(ctx context.Context, w stagedWrite) error {
 	case statusErr != nil || !errors.As(err, &answer):
 	case i >= 0 && all[i].Error != "":
 		err = fmt.Errorf("%w: %s", err, all[i].Error)
-	case i < 0 && answer != syscall.ENOENT: // ENOENT: it was gone before
+	case i < 0 && !errors.Is(answer, iofs.ErrNotExist): // it was not gone before
 		return fmt.Errorf("%q is published, but its partition is not registered in the catalog: %w"+
 			" (the mount's log says why; it is tried again while mounted, and by the next publish into it)", w.Path, answer)
 	}
