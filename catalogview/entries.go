@@ -18,6 +18,8 @@ import (
 func (v *View) getDatabases(ctx context.Context) (databaseList, error) {
 	return v.databases.get(ctx, "", func(ctx context.Context) (databaseList, error) {
 		l := databaseList{names: make(map[string]bool)}
+		at := v.o.Now()
+		_, _, generation := v.database.peek("")
 		for d, err := range v.src.Databases(ctx) {
 			if err != nil {
 				return databaseList{}, err
@@ -26,13 +28,28 @@ func (v *View) getDatabases(ctx context.Context) (databaseList, error) {
 				continue
 			}
 			l.all = append(l.all, d)
-			l.names[d.Name] = true
+			l.names[d.Name] = d.NoDirectory == ""
+		}
+		for _, d := range l.all { // it serves while the catalog does not answer
+			if k, have, _ := v.database.peek(d.Name); !have || k.at.Before(at) {
+				v.database.keep(d.Name, cell[Database]{value: d, at: at}, generation)
+			}
 		}
 		return l, nil
 	})
 }
 
+// getDatabase returns a database that has a directory.
 func (v *View) getDatabase(ctx context.Context, name string) (Database, error) {
+	d, err := v.databaseEntry(ctx, name)
+	if err == nil && d.NoDirectory != "" {
+		return Database{}, notExist(name)
+	}
+	return d, err
+}
+
+// databaseEntry returns a database, with or without a directory.
+func (v *View) databaseEntry(ctx context.Context, name string) (Database, error) {
 	if name == controlName || badName(name) {
 		return Database{}, notExist(name)
 	}
@@ -101,10 +118,17 @@ func (v *View) onlyEntry(db, base, name string) bool {
 	return of && !own
 }
 
+// isListedDatabase is isListed for databases.
+func (v *View) isListedDatabase(name string) bool {
+	l, have, _ := v.databases.peek("")
+	return have && l.err == nil && l.value.names[name] && v.o.Now().Sub(l.at) < staleFactor*v.o.TTL
+}
+
 // onlyDatabaseEntry is onlyEntry for databases.
 func (v *View) onlyDatabaseEntry(base, name string) bool {
 	l, have, _ := v.databases.peek("")
-	return have && l.err == nil && v.o.Now().Sub(l.at) < v.o.TTL && l.value.names[name] && !l.value.names[base]
+	_, of := l.value.names[name]
+	return have && l.err == nil && v.o.Now().Sub(l.at) < v.o.TTL && of && !l.value.names[base]
 }
 
 // getTable returns a table's entry. One that was read before is read again only

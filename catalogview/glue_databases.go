@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -16,7 +17,8 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/table"
 )
 
-// Databases is [Source]'s. A resource link is one of them.
+// Databases is [Source]'s. A resource link is one of them; its target is asked for,
+// a page's in parallel.
 func (g *Glue) Databases(ctx context.Context) iter.Seq2[Database, error] {
 	return func(yield func(Database, error) bool) {
 		listing := glueListing{
@@ -32,18 +34,60 @@ func (g *Glue) Databases(ctx context.Context) iter.Seq2[Database, error] {
 				yield(Database{}, err)
 				return
 			}
+			var found []Database
 			for _, element := range page.elements {
 				name := jsonText(member(element, "Name"))
 				if noGlueName(name) || names[name] {
 					continue
 				}
 				names[name] = true
-				if !yield(newGlueDatabase(name, element), nil) {
+				found = append(found, newGlueDatabase(name, element))
+			}
+			g.settleLinks(ctx, found)
+			for _, d := range found {
+				if !yield(d, nil) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// settleLinks tells which databases are links that lead nowhere.
+func (g *Glue) settleLinks(ctx context.Context, all []Database) {
+	var links []int
+	for i, d := range all {
+		if _, ok := databaseTarget(member(d.Raw.Bytes, "Database")); ok {
+			links = append(links, i)
+		}
+	}
+	inParallel(len(links), func(n int) {
+		d := &all[links[n]]
+		d.NoDirectory = g.leadsNowhere(ctx, member(d.Raw.Bytes, "Database"))
+	})
+}
+
+// glueTargetTime bounds how long a link's target is asked for: the listing that has
+// the link waits for it.
+const glueTargetTime = 5 * time.Second
+
+// leadsNowhere says why a database's entry is that of a link without a target; "" for
+// every other. Only the service's word counts: a target that may not be seen, one of
+// another region, and one that cannot be asked for now may all be there.
+func (g *Glue) leadsNowhere(ctx context.Context, element []byte) string {
+	target, ok := databaseTarget(element)
+	region := jsonText(member(member(element, "TargetDatabase"), "Region"))
+	if !ok || region != "" && region != g.client().Options().Region {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, glueTargetTime)
+	defer cancel()
+	_, err := g.getDatabase(ctx, target)
+	var answer *glueError // an answer of another name is none: the service takes names in any case
+	if noGlueName(target.Database) || errors.As(err, &answer) && errors.Is(err, objectstore.ErrNotExist) {
+		return fmt.Sprintf("resource link to %.300q: it is not there", about(target))
+	}
+	return ""
 }
 
 // Database is [Source]'s. Where GetDatabase is denied there may be one: who has
@@ -64,7 +108,9 @@ func (g *Glue) Database(ctx context.Context, name string) (Database, error) {
 	case err != nil:
 		return Database{}, err
 	}
-	return newGlueDatabase(name, element), nil
+	d := newGlueDatabase(name, element)
+	d.NoDirectory = g.leadsNowhere(ctx, element)
+	return d, nil
 }
 
 func newGlueDatabase(name string, element []byte) Database {

@@ -113,6 +113,10 @@ func TestGlueDatabaseLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		names = append(names, d.Name)
+		one, err := g.Database(t.Context(), d.Name)
+		if err != nil || one.NoDirectory != d.NoDirectory || (d.NoDirectory != "") != (d.Name == "dangling") {
+			t.Errorf("%s: no directory: %q, asked for alone: %q, %v", d.Name, d.NoDirectory, one.NoDirectory, err)
+		}
 	}
 	if slices.Sort(names); !slices.Equal(names, []string{"a", "b", "dangling", "shared"}) {
 		t.Errorf("databases %q", names)

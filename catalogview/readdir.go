@@ -47,7 +47,7 @@ func (v *View) readRoot(ctx context.Context, yield yieldNode) error {
 		return err
 	}
 	for _, d := range l.all {
-		if !yield(databaseNode(d), nil) {
+		if l.names[d.Name] && !yield(databaseNode(d), nil) {
 			return errStop
 		}
 		if !hasEntry(d.Name) || l.names[d.Name+entrySuffix] {

@@ -22,6 +22,9 @@ type Database struct {
 	Raw  Raw // with Bytes
 	// Guessed: the source did not let us see whether it is there.
 	Guessed bool
+	// NoDirectory says why it shows as its entry alone: a resource link whose target
+	// is not there. "": it has a directory.
+	NoDirectory string
 }
 
 // TableInfo is what a listing of tables tells of one.

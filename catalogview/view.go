@@ -38,7 +38,7 @@ type View struct {
 
 type databaseList struct {
 	all   []Database
-	names map[string]bool
+	names map[string]bool // whether it has a directory
 }
 
 type tableList struct {
@@ -182,10 +182,10 @@ func (v *View) lookupDatabase(ctx context.Context, base string) (Node, error) {
 			return databaseNode(d), nil
 		}
 	}
-	if !ok || !noDirectoryOf(err) {
+	if !ok || !noDirectoryOf(err) && (v.isListedDatabase(base) || !v.isListedDatabase(name)) {
 		return Node{}, err
 	}
-	d, entryErr := seen(v.getDatabase(ctx, name))
+	d, entryErr := seen(v.databaseEntry(ctx, name))
 	if entryErr != nil {
 		return Node{}, entryError(err, entryErr)
 	}
