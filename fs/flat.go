@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/attr"
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
@@ -14,6 +15,10 @@ import (
 
 // This file has what a store without directories needs (S3): the directories
 // that live in the mount alone, and what the view has to be told.
+
+// localPatience is how long a look-up of a directory that is there at any rate waits
+// for the catalog to say that it is a partition of its by now.
+const localPatience = 2 * time.Second
 
 // lookup finds what is at path: a directory that lives in the mount alone, or
 // what the view has there. A partition that the catalog has by now is its own.
@@ -26,7 +31,9 @@ func (f *FS) lookup(ctx context.Context, path string) (catalogview.Node, error) 
 		return f.View.Lookup(ctx, path)
 	}
 	if n.Table.Partitions != table.PartitionsOnDisk && n.Level <= len(n.Table.Keys) {
-		if known, err := f.View.Lookup(ctx, path); err == nil && known.Registered {
+		asked, cancel := context.WithTimeout(ctx, localPatience)
+		defer cancel()
+		if known, err := f.View.Lookup(asked, path); err == nil && known.Registered {
 			return known, nil
 		}
 	}

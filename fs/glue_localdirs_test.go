@@ -7,6 +7,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/gluetest"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
@@ -62,6 +63,23 @@ func TestRequestsOfLocalDirectories(t *testing.T) {
 	putInBucket(t, l, 1, "fourteen/f", "theirs\n")
 	wantNames(t, l, "db/t", names...)
 	wantContent(t, l, "db/t/dt=14/f", "theirs\n")
+}
+
+// TestCase40_ALocalDirectoryInAnOutage does not wait for a catalog that is silent
+// as long as a request may take.
+func TestCase40_ALocalDirectoryInAnOutage(t *testing.T) {
+	t.Parallel()
+	l := mountGlue(t, mounttest.Options{Flags: []string{"--io-timeout=5m", "--negative-ttl=0s"}, Timeout: time.Minute}, inCatalog())
+	l.MustSh(`mkdir db/t/dt=7; stat db/t/dt=7`)
+	a := l.Catalog.Server.Fault(gluetest.Rule{Op: "GetPartition", Fault: gluetest.Hang()})
+	l.Eventually("the catalog is asked and does not answer", seenWithin, func() bool {
+		wantErrno(t, "a local directory by name", statErr(l, "db/t/dt=7"), 0)
+		return a.Hits() > 0
+	})
+	l.Catalog.Server.Clear()
+	l.Catalog.Server.Release()
+	l.MustSh(`echo 1 >db/t/dt=7/f`)
+	wantRegistered(t, l, "t", "1", "2", "3", "7")
 }
 
 // TestCase40_LocalDirectoriesInAnOutage are served with what is known of the catalog.

@@ -87,6 +87,19 @@ func TestRenameOfDirectoriesBetweenTablesOfACatalog(t *testing.T) {
 	}
 }
 
+// A name that stands for NULL is a partition's, though it would be hidden elsewhere.
+func TestRule19_RenameOfANullPartitionIsLeftToMv(t *testing.T) {
+	t.Parallel()
+	values := formatTable("v", []string{"k"}, "format-table.partition-path-only-value", "true").Table
+	values.Files = map[string]string{"__DEFAULT_PARTITION__/f": mounttest.Parquet(t, 1), "__DEFAULT_PARTITION__/_d/f": mounttest.Parquet(t, 1)}
+	l := mounttest.Mount(t, mounttest.Options{Flags: []string{"--write=delete"}, Tables: []mounttest.Table{values}})
+	wantErrno(t, "of the partition of NULL", rename(l, "db/v/__DEFAULT_PARTITION__", "db/v/x"), syscall.EXDEV)
+	l.MustSh(`mv db/v/__DEFAULT_PARTITION__ db/v/x`)
+	wantErrno(t, "of a directory to the partition of NULL", rename(l, "db/v/x/_d", "db/v/__DEFAULT_PARTITION__"), syscall.EXDEV)
+	l.MustSh(`mv db/v/x db/v/__DEFAULT_PARTITION__`)
+	wantNames(t, l, "db/v", "__DEFAULT_PARTITION__")
+}
+
 // wantInsertOnly asserts rule 22 of renames in the directory dir of a format table.
 func wantInsertOnly(t *testing.T, l *mounttest.Lake, dir string) {
 	t.Helper()
