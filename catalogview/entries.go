@@ -25,6 +25,7 @@ func (v *View) getDatabases(ctx context.Context) (databaseList, error) {
 				return databaseList{}, err
 			}
 			if v.noName("", d.Name) {
+				l.unreachable++
 				continue
 			}
 			l.all = append(l.all, d)
@@ -66,6 +67,7 @@ func (v *View) getTables(ctx context.Context, db string) (tableList, error) {
 				return tableList{}, err
 			}
 			if v.noName(db, t.Name) {
+				l.unreachable++
 				continue
 			}
 			t.Table = slim(t.Table)
@@ -121,7 +123,8 @@ func (v *View) onlyEntry(db, base, name string) bool {
 // isListedDatabase is isListed for databases.
 func (v *View) isListedDatabase(name string) bool {
 	l, have, _ := v.databases.peek("")
-	return have && l.err == nil && l.value.names[name] && v.o.Now().Sub(l.at) < staleFactor*v.o.TTL
+	_, found := l.value.names[name]
+	return have && l.err == nil && found && v.o.Now().Sub(l.at) < staleFactor*v.o.TTL
 }
 
 // onlyDatabaseEntry is onlyEntry for databases.

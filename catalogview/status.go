@@ -7,6 +7,7 @@ import (
 	"path"
 	"strconv"
 
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/table"
 )
 
@@ -29,6 +30,9 @@ type Status struct {
 
 	Databases *int `json:"databases,omitempty"` // of a catalog
 	Tables    *int `json:"tables,omitempty"`    // of a database
+	// UnreachableNames of a catalog or database are databases or tables that are not
+	// shown, for their names can be no file's.
+	UnreachableNames int `json:"unreachable_names,omitempty"`
 
 	// Of a table: who knows its partitions ("catalog", "projection", "" for the
 	// directories), where a resource link leads (account:database.table), what is to
@@ -39,7 +43,8 @@ type Status struct {
 	LakeFormation  *bool    `json:"lake_formation,omitempty"`
 
 	// Of a table whose partitions are in the catalog: whether their input formats
-	// are several, and how many have each (rule 58); null past maxFormats partitions.
+	// are several, and how many have each, "" for none, which is no format of its
+	// own (rule 58); null past maxFormats partitions.
 	MultiFormat json.RawMessage `json:"hasMultiFormatPartitions,omitempty"`
 	Formats     map[string]int  `json:"formats,omitempty"`
 
@@ -61,10 +66,10 @@ type Status struct {
 	Unparsable      []string `json:"unparsable,omitempty"` // partitions whose value is not of its key's type
 }
 
-// Status tells of the directory at a path. What cannot be read is no error
-// but Readable false with the reason; errors are those of Lookup. With ErrNotExist
-// for a directory below a table it has what is known of it all the same, as of one
-// that is to be made.
+// Status tells of the directory at a path. What cannot be read, or asked for, is no
+// error but Readable false with the reason; errors are ErrNotExist, the caller's
+// interrupt, and those of a path that can be none. With ErrNotExist for a directory
+// below a table it has what is known of it all the same, as of one that is to be made.
 func (v *View) Status(ctx context.Context, p string) (Status, error) {
 	comps, err := split(p)
 	if err != nil {
@@ -75,27 +80,58 @@ func (v *View) Status(ctx context.Context, p string) (Status, error) {
 	case 0:
 		s.Kind = "catalog"
 		l, err := v.getDatabases(ctx)
-		n := len(l.all)
-		s.Databases = &n
-		return s, err
-	case 1:
-		s.Kind = "database"
-		if _, err := v.getDatabase(ctx, comps[0]); err != nil {
-			return Status{}, err
+		if err != nil {
+			return s.untold(ctx, err)
 		}
-		l, err := v.getTables(ctx, comps[0])
 		n := len(l.all)
-		s.Tables = &n
-		return s, err
+		s.Databases, s.UnreachableNames = &n, l.unreachable
+		return s, nil
+	case 1:
+		return v.statusOfDatabase(ctx, comps[0], s)
 	}
 	return v.statusBelow(ctx, comps, s)
 }
 
+func (v *View) statusOfDatabase(ctx context.Context, name string, s Status) (Status, error) {
+	s.Kind = "database"
+	_, err := v.getDatabase(ctx, name)
+	if errors.Is(err, objectstore.ErrNotExist) {
+		return Status{}, err
+	}
+	var l tableList
+	if err == nil {
+		l, err = v.getTables(ctx, name)
+	}
+	if err != nil {
+		return s.untold(ctx, err)
+	}
+	n := len(l.all)
+	s.Tables, s.UnreachableNames = &n, l.unreachable
+	return s, nil
+}
+
+// untold is the status of what an error keeps from being told in whole: the reason is
+// what its reader came for. Absence and the caller's interrupt stay errors.
+func (s Status) untold(ctx context.Context, err error) (Status, error) {
+	if errors.Is(err, objectstore.ErrNotExist) || errors.Is(context.Cause(ctx), context.Canceled) {
+		return s, err
+	}
+	s.Readable, s.Writable, s.Reason = false, false, err.Error()
+	var verdict *VerdictError
+	if errors.As(err, &verdict) {
+		s.Reason = verdict.Reason
+	}
+	return s, nil
+}
+
 func (v *View) statusBelow(ctx context.Context, comps []string, s Status) (Status, error) {
 	b, err := v.below(ctx, comps)
-	var verdict *VerdictError
-	if err != nil && !errors.As(err, &verdict) {
-		return Status{}, err
+	if b.entry == nil {
+		s.Kind = string(table.Broken)
+		if errors.Is(err, objectstore.ErrNotExist) {
+			return Status{}, err
+		}
+		return s.untold(ctx, err)
 	}
 	t := b.table
 	s.Kind, s.Format, s.FormatFrom, s.EntryLocation = string(t.Kind), t.Format, t.FormatFrom, maskUserinfo(t.Location)
@@ -114,11 +150,15 @@ func (v *View) statusBelow(ctx context.Context, comps []string, s Status) (Statu
 		s.Readable, s.Writable, s.Reason = false, false, b.part.refused.reason
 		return s, nil
 	}
-	if err != nil {
+	if errors.Is(err, objectstore.ErrNotExist) {
 		return Status{}, err
+	}
+	if err != nil {
+		return s.untold(ctx, err)
 	}
 	s.Location = v.at.show(b.at, b.tail)
 	if t.Writable && len(b.comps) > 0 {
+		var verdict *VerdictError
 		if _, err := v.writable(ctx, join(s.Path, "x")); errors.As(err, &verdict) {
 			s.Writable, s.Reason = false, verdict.Reason
 		}
@@ -128,22 +168,21 @@ func (v *View) statusBelow(ctx context.Context, comps []string, s Status) (Statu
 
 func (v *View) countBelow(ctx context.Context, b below, s Status) (Status, error) {
 	level, err := b.partitionLevels(len(b.comps))
-	var verdict *VerdictError
-	if errors.As(err, &verdict) {
-		s.Readable, s.Writable, s.Reason = false, false, verdict.Reason
-		return s, nil
+	if err != nil {
+		return s.untold(ctx, err)
 	}
 	var count tally
+	counted := s
 	err = v.listAnew(ctx, b, &count, func(n Node, _ error) bool {
 		if n.Kind == KindDirectory && level == len(b.comps) {
-			s.countPartition(n, level)
+			counted.countPartition(n, level)
 		}
 		return true
 	})
-	if errors.As(err, &verdict) {
-		s.Readable, s.Writable, s.Reason = false, false, verdict.Reason
-		return s, nil
+	if err != nil && !errors.Is(err, objectstore.ErrNotExist) {
+		return s.untold(ctx, err) // part of a count is none
 	}
+	s = counted
 	s.UnreachableKeys, s.Shadowed = count.unreachable, count.shadowed
 	s.HiddenObjects = count.beside[:min(len(count.beside), maxNamed)]
 	s.UnregisteredAll, s.Unregistered = len(count.unregistered), count.unregistered[:min(len(count.unregistered), maxNamed)]
@@ -173,7 +212,11 @@ func (s *Status) countFormats(l *partitionList) {
 		s.Formats[p.InputFormat]++
 		return true
 	})
-	s.MultiFormat = strconv.AppendBool(nil, len(s.Formats) > 1)
+	formats := len(s.Formats)
+	if s.Formats[""] > 0 {
+		formats--
+	}
+	s.MultiFormat = strconv.AppendBool(nil, formats > 1)
 }
 
 func (s *Status) countPartition(n Node, level int) {

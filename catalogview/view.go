@@ -37,14 +37,16 @@ type View struct {
 }
 
 type databaseList struct {
-	all   []Database
-	names map[string]bool // whether it has a directory
+	all         []Database
+	names       map[string]bool // whether it has a directory
+	unreachable int             // that no path leads to
 }
 
 type tableList struct {
-	all   []TableInfo
-	index map[string]int // name to its place in all
-	at    time.Time
+	all         []TableInfo
+	index       map[string]int // name to its place in all
+	at          time.Time
+	unreachable int // that no path leads to
 }
 
 // entry is one table as cached: what the catalog says of it, and the verdict.
