@@ -31,6 +31,9 @@ func (v *View) getDatabases(ctx context.Context) (databaseList, error) {
 			l.all = append(l.all, d)
 			l.names[d.Name] = d.NoDirectory == ""
 		}
+		if n, ok := v.src.(*narrow); ok && len(l.all) == 0 {
+			v.warnUnmatched(n)
+		}
 		for _, d := range l.all { // it serves while the catalog does not answer
 			if k, have, _ := v.database.peek(d.Name); !have || k.at.Before(at) {
 				v.database.keep(d.Name, cell[Database]{value: d, at: at}, generation)

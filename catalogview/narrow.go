@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"log/slog"
 	"path"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
@@ -40,6 +41,14 @@ func matchesAny(patterns []string, name string) bool {
 		}
 	}
 	return len(patterns) == 0
+}
+
+// warnUnmatched tells once that patterns leave no database, which is a root without
+// names: more often a word misspelt than what was meant.
+func (v *View) warnUnmatched(n *narrow) {
+	if len(n.databases) > 0 && v.firstOf("", "unmatched") {
+		v.o.Log.Warn("no database of the catalog matches: the mount is empty", slog.Any("patterns", n.databases))
+	}
 }
 
 // Databases is [Source]'s.

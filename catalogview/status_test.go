@@ -122,3 +122,31 @@ func TestRule58_NoInputFormatIsNone(t *testing.T) {
 		}
 	}
 }
+
+// TestPatternsThatMatchNoDatabaseAreToldOfOnce when the root is listed.
+func TestPatternsThatMatchNoDatabaseAreToldOfOnce(t *testing.T) {
+	for _, c := range []struct {
+		databases, tables []string
+		want              int
+	}{
+		{[]string{"sales*", "ops"}, nil, 1},
+		{[]string{"sales*", "d?"}, []string{"none"}, 0},
+		{nil, nil, 0},
+	} {
+		src, err := Narrow(newFakeCatalog(), c.databases, c.tables)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log strings.Builder
+		v := NewView(src, newPageStore(), Options{Rootless: true, TTL: -1, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		for range 2 {
+			ls(t, v, "")
+		}
+		if err := v.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := strings.Count(log.String(), "no database"); got != c.want || c.want > 0 && !strings.Contains(log.String(), "sales*") {
+			t.Errorf("%q: %d warnings, want %d:\n%s", c.databases, got, c.want, log.String())
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -146,4 +147,46 @@ func TestCase39_ATableWhoseLocationCannotBeAskedForIsThere(t *testing.T) {
 	if b, n, err := v.EntryJSON(t.Context(), "db/t"); err != nil || n.Size != int64(len(b)) {
 		t.Errorf("EntryJSON: %d bytes, %+v, %v", len(b), n, err)
 	}
+}
+
+// TestCase39_AListedDatabaseKeepsItsKind while it cannot be asked for alone.
+func TestCase39_AListedDatabaseKeepsItsKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &deafDatabases{fakeCatalog: newFakeCatalog()}
+		v := NewView(c, newPageStore(), Options{Rootless: true})
+		defer v.Close()
+		wantLs(t, v, "", "db/", "db.json")
+		c.deaf.Store(true)
+		for range 4 {
+			if n := lookup(t, v, "db"); n.Kind != KindDatabase {
+				t.Errorf("db is %+v", n)
+			}
+			if n := lookup(t, v, "db.json"); n.Kind != KindEntry || n.Size == 0 {
+				t.Errorf("db.json is %+v", n)
+			}
+			for _, path := range []string{"none", "none.json"} {
+				_, err := v.Lookup(t.Context(), path)
+				wantErr(t, path, err, objectstore.ErrUnavailable)
+			}
+			pass(4 * time.Second)
+		}
+		pass(staleFactor * v.o.TTL)
+		for _, path := range []string{"db", "db.json"} {
+			_, err := v.Lookup(t.Context(), path)
+			wantErr(t, path+", listed long ago", err, objectstore.ErrUnavailable)
+		}
+	})
+}
+
+// deafDatabases does not answer when it is asked for one database.
+type deafDatabases struct {
+	*fakeCatalog
+	deaf atomic.Bool
+}
+
+func (c *deafDatabases) Database(ctx context.Context, name string) (Database, error) {
+	if c.deaf.Load() {
+		return Database{}, objectstore.ErrUnavailable
+	}
+	return c.fakeCatalog.Database(ctx, name)
 }
