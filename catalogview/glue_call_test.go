@@ -112,6 +112,9 @@ func TestCase39_OnlyEntityNotFoundIsAbsence(t *testing.T) {
 				if c.requests == forever && s.requests < 9 || c.requests != forever && s.requests != c.requests {
 					t.Errorf("%d requests, want %d; %v", s.requests, c.requests, err)
 				}
+				if status, code := GlueAnswer(err); c.want != objectstore.ErrNotExist && (status != c.status || code != "" && !strings.Contains(c.body, code) || code == "" && strings.Contains(c.body, "__type")) { //nolint:errorlint // a table's own value
+					t.Errorf("answered %d %q, want %d of %s", status, code, c.status, c.body)
+				}
 				for _, part := range []string{"GetDatabase", `"sales.json"`, c.text} {
 					if !strings.Contains(fmt.Sprint(err), part) {
 						t.Errorf("%q does not tell %q", err, part)
@@ -245,6 +248,9 @@ func TestGlueTimeout(t *testing.T) {
 		start := time.Now()
 		_, err := glueThatSays(s, func(o *GlueOptions) { o.Timeout = 10 * time.Second }).Database(t.Context(), "sales")
 		wantSentinel(t, err, objectstore.ErrUnavailable)
+		if status, code := GlueAnswer(err); status != 0 || code != "" {
+			t.Errorf("no answer is %d %q", status, code)
+		}
 		if took := time.Since(start); took > 10*time.Second || s.requests != 2 {
 			t.Errorf("given up after %s and %d requests", took, s.requests)
 		}

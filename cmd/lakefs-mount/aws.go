@@ -41,7 +41,7 @@ type awsConfigs struct {
 // network is asked: credentials are fetched when the first request needs them.
 func (p *program) loadAWS(ctx context.Context, r *request) error {
 	v := r.settings.Values
-	main, err := loadAWSConfig(ctx, v, v.Profile)
+	main, err := loadAWSConfig(ctx, v, v.Profile, r.source.glue)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (p *program) loadAWS(ctx context.Context, r *request) error {
 	}
 	r.aws = &awsConfigs{main: inRegion(main), secrets: map[string]aws.Config{}}
 	for _, name := range slices.Sorted(maps.Keys(v.Secrets)) {
-		r.aws.secrets[name], err = loadAWSConfig(ctx, v, v.Secrets[name])
+		r.aws.secrets[name], err = loadAWSConfig(ctx, v, v.Secrets[name], r.source.glue)
 		if err != nil {
 			return fmt.Errorf("secret %q of %s: %w", name, v.Config, err)
 		}
@@ -75,15 +75,16 @@ func inRegion(cfg aws.Config) aws.Config {
 
 // loadAWSConfig loads the SDK's default configuration for a profile, "" for that
 // of the environment. Its credentials are read anew from there whenever they have
-// expired, or were invalidated.
-func loadAWSConfig(ctx context.Context, v settings.Values, profile string) (aws.Config, error) {
+// expired, or were invalidated. signed: they are for a service that answers no
+// request without.
+func loadAWSConfig(ctx context.Context, v settings.Values, profile string, signed bool) (aws.Config, error) {
 	load := func(ctx context.Context) (aws.Config, error) { return defaultConfig(ctx, v, profile) }
 	cfg, err := load(ctx)
 	if err != nil {
 		return aws.Config{}, err
 	}
 	if !v.NoSignRequest {
-		cfg.Credentials = aws.NewCredentialsCache(&credentialChain{load: load, timeout: min(v.IOTimeout, credentialsTimeout)},
+		cfg.Credentials = aws.NewCredentialsCache(&credentialChain{load: load, timeout: min(v.IOTimeout, credentialsTimeout), signed: signed},
 			func(o *aws.CredentialsCacheOptions) { o.ExpiryWindow = expiryWindow })
 	}
 	return cfg, nil
@@ -177,6 +178,7 @@ func certificates(files ...string) (*x509.CertPool, error) {
 type credentialChain struct {
 	load    func(ctx context.Context) (aws.Config, error)
 	timeout time.Duration
+	signed  bool // going without any is no remedy
 }
 
 // Retrieve is aws.CredentialsProvider's.
@@ -193,16 +195,23 @@ func (c *credentialChain) Retrieve(ctx context.Context) (aws.Credentials, error)
 	}
 	var operation *smithy.OperationError
 	if errors.As(err, &operation) && operation.ServiceID == "ec2imds" { // the last place that is looked at
-		return aws.Credentials{}, &noCredentialsError{err}
+		return aws.Credentials{}, &noCredentialsError{err: err, signed: c.signed}
 	}
 	return aws.Credentials{}, fmt.Errorf("AWS credentials: %w", err)
 }
 
 // noCredentialsError: nothing in the default chain has any.
-type noCredentialsError struct{ err error }
+type noCredentialsError struct {
+	err    error
+	signed bool
+}
 
 func (e *noCredentialsError) Error() string {
-	return "no AWS credentials found; name a profile with --profile or AWS_PROFILE, or give --no-sign-request for a public bucket"
+	text := "no AWS credentials found; name a profile with --profile or AWS_PROFILE"
+	if e.signed {
+		return text
+	}
+	return text + ", or give --no-sign-request for a public bucket"
 }
 
 // Unwrap says that it is a refusal, and what the last place answered.

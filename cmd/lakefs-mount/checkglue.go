@@ -84,23 +84,34 @@ func (c *catalogCheck) failedCall(call glueCall, err error) error {
 	return nil
 }
 
-// listDatabases returns the first ones. An error was reported.
+// deadLink warns of a database that is a link without anything behind it.
+func (c *catalogCheck) deadLink(name, problem, remedy string) {
+	c.report(finding{what: fmt.Sprintf("database %q", name), warning: true, problem: problem, remedy: remedy})
+}
+
+// listDatabases returns the first ones that have a directory. An error was reported.
 func (c *catalogCheck) listDatabases(ctx context.Context) ([]string, error) {
 	var names []string
+	found := 0
 	for d, err := range c.src.Databases(ctx) {
 		if err != nil {
 			_ = c.failedCall(glueCall{action: "GetDatabases"}, err) // the end in any case
 			return nil, err
 		}
-		if names = append(names, d.Name); len(names) == checkGlueDatabases {
+		if d.NoDirectory == "" {
+			names = append(names, d.Name)
+		} else {
+			c.deadLink(d.Name, d.NoDirectory, fmt.Sprintf("make its target, or delete the link (aws glue delete-database --name %s); see %q in the mount", shellQuote(d.Name), d.Name+".json"))
+		}
+		if found++; found == checkGlueDatabases {
 			break
 		}
 	}
-	f := finding{what: checkDatabases, detail: "works, " + countOf(len(names), "database")}
+	f := finding{what: checkDatabases, detail: "works, " + countOf(found, "database")}
 	switch {
-	case len(names) == checkGlueDatabases:
-		f.detail = fmt.Sprintf("works, the first %d databases were looked at", len(names))
-	case len(names) == 0 && len(c.r.settings.Databases) > 0:
+	case found == checkGlueDatabases:
+		f.detail = fmt.Sprintf("works, the first %d databases were looked at", found)
+	case found == 0 && len(c.r.settings.Databases) > 0:
 		f = finding{what: checkDatabases, warning: true, problem: "no database matches --database", remedy: "look at the patterns; list the names with: aws glue get-databases --query 'DatabaseList[].Name'"}
 	}
 	c.report(f)
@@ -138,7 +149,7 @@ func (c *catalogCheck) listTables(ctx context.Context, names []string) error {
 func (c *catalogCheck) database(ctx context.Context, name string) error {
 	d, err := c.src.Database(ctx, name)
 	if err == nil && d.Guessed {
-		err = fmt.Errorf("whether %q is there cannot be seen, nor its entry: %w", name, objectstore.ErrPermission)
+		err = fmt.Errorf("database %q: %w", name, errNotSeen)
 	}
 	if err != nil {
 		return c.failedCall(glueCall{action: "GetDatabase", database: name}, err)
@@ -150,6 +161,10 @@ func (c *catalogCheck) database(ctx context.Context, name string) error {
 // tablesOf notes the tables of a database, and tells whether it could be listed.
 func (c *catalogCheck) tablesOf(ctx context.Context, database string) (bool, error) {
 	for t, err := range c.src.Tables(ctx, database) {
+		if errors.Is(err, catalogview.ErrLinkLoop) {
+			c.deadLink(database, err.Error(), fmt.Sprintf("let it lead to a database that is no link itself; see %q in the mount", database+".json"))
+			return false, nil
+		}
 		if err != nil {
 			return false, c.failedCall(glueCall{action: "GetTables", database: database}, err)
 		}

@@ -20,6 +20,8 @@ func TestCheckOfAGlueCatalog(t *testing.T) {
 		flags []string
 		want  []want
 		not   []string
+		// without is what no remedy of a failure says, besides the flag that is none for Glue.
+		without string
 	}{
 		{name: "well", want: []want{
 			{"source", "ok", "glue:"},
@@ -53,8 +55,17 @@ func TestCheckOfAGlueCatalog(t *testing.T) {
 		{name: "no partition", rule: denied("GetPartition"), want: []want{{checkPartitions, "ok", "works"}, {checkPartition + ` "sales/notes"`, "failed", `"Action":"glue:GetPartition"`}}},
 		{
 			name: "unknown key", rule: gluetest.Rule{Fault: gluetest.Error(http.StatusBadRequest, "UnrecognizedClientException", "no such token")},
-			want: []want{{checkDatabases, "failed", "UnrecognizedClientException"}, {checkDatabases, "failed", "--profile"}}, not: []string{checkTables},
+			want: []want{{checkDatabases, "failed", "UnrecognizedClientException"}, {checkDatabases, "failed", "--profile"}}, not: []string{checkTables}, without: "policy",
 		},
+		{
+			name: "wrong secret", rule: gluetest.Rule{Fault: gluetest.Error(http.StatusBadRequest, "InvalidSignatureException", "it does not match")},
+			want: []want{{checkDatabases, "failed", "the secret key is not that of the key id"}}, not: []string{checkTables}, without: "policy",
+		},
+		{
+			name: "session over", rule: gluetest.Rule{Fault: gluetest.Error(http.StatusBadRequest, "ExpiredTokenException", "it is over")},
+			want: []want{{checkDatabases, "failed", "log in again"}}, not: []string{checkTables}, without: "policy",
+		},
+		{name: "a policy alone", rule: denied("GetTables"), want: []want{{checkTables + ` "sales"`, "failed", "policy"}}, without: "--profile"},
 		{
 			name: "never answers", rule: gluetest.Rule{Op: "GetDatabases", Fault: gluetest.Hang()}, flags: []string{"--io-timeout=1s"},
 			want: []want{{checkEndpoint, "ok", "answers"}, {checkDatabases, "failed", "--glue-endpoint-url"}},
@@ -87,6 +98,11 @@ func TestCheckOfAGlueCatalog(t *testing.T) {
 					t.Errorf("%s is %+v, want %s and %q", w.what, f, w.state, w.part)
 				}
 			}
+			for what, f := range found {
+				if f.State == "failed" && (tt.without != "" && strings.Contains(f.Remedy, tt.without) || strings.Contains(f.Problem+f.Remedy, "--no-sign-request")) {
+					t.Errorf("remedy of %s: %s", what, f.Remedy)
+				}
+			}
 			for _, what := range tt.not {
 				if f, there := found[what]; there {
 					t.Errorf("%s was looked at: %+v", what, f)
@@ -98,6 +114,27 @@ func TestCheckOfAGlueCatalog(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCheckWarnsOfLinksThatLeadNowhere, names each, and goes on.
+func TestCheckWarnsOfLinksThatLeadNowhere(t *testing.T) {
+	lake := mounttest.New(t, glueNotes())
+	for name, target := range map[string]string{"a": "b", "b": "a", "dangling": "nope"} {
+		lake.Catalog.Server.AddDatabase(`{"Name": "` + name + `", "TargetDatabase": {"CatalogId": "` + gluetest.Account + `", "DatabaseName": "` + target + `"}}`)
+	}
+	found, code := checked(t, lake)
+	if code != exitOK {
+		t.Errorf("exit code %d: %+v", code, found)
+	}
+	for name, problem := range map[string]string{"a": "resource link too", "b": "resource link too", "dangling": "not there"} {
+		f := found[`database "`+name+`"`]
+		if f.State != "warning" || !strings.Contains(f.Problem, problem) || !strings.Contains(f.Remedy, `"`+name+`.json"`) {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+	if f := found[checkTables]; f.State != "ok" || !strings.Contains(f.Detail, "1 table of 1 database") || !strings.Contains(found[checkDatabases].Detail, "4 databases") {
+		t.Errorf("%s: %+v, %+v", checkTables, f, found[checkDatabases])
 	}
 }
 

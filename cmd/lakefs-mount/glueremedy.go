@@ -6,8 +6,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
+
+// errNotSeen is of a database whose entry is denied.
+var errNotSeen = fmt.Errorf("whether it is there cannot be seen, nor its entry: %w", objectstore.ErrPermission)
 
 // glueCall is an action of Glue on a part of the catalog, as IAM names both.
 type glueCall struct {
@@ -53,13 +57,34 @@ func (g glueCall) policy(r *request) string {
 	return string(raw)
 }
 
+// refusedCredentials is what would help where the service refuses the credentials
+// themselves; "" where its code says another thing.
+func refusedCredentials(code string) string {
+	switch code {
+	case "UnrecognizedClientException", "InvalidClientTokenId", "MissingAuthenticationToken", "MissingAuthenticationTokenException",
+		"IncompleteSignature", "IncompleteSignatureException":
+		return "the service does not know these credentials: choose others by --profile or AWS_PROFILE"
+	case "InvalidSignatureException", "SignatureDoesNotMatch":
+		return "the secret key is not that of the key id (choose others by --profile or AWS_PROFILE), this host's clock is wrong, or a proxy on the way changes requests"
+	case "ExpiredToken", "ExpiredTokenException":
+		return "the session is over: log in again (aws sso login, or choose others by --profile or AWS_PROFILE), then send the mount SIGHUP"
+	case "RequestExpired", "RequestTimeTooSkewed":
+		return "set this host's clock: timedatectl set-ntp true"
+	}
+	return ""
+}
+
 // remedy is what would help against the error of the call; "" where nothing is known.
-// Which refusal it was, the error itself says.
 func (g glueCall) remedy(r *request, err error) string {
+	status, code := catalogview.GlueAnswer(err)
+	if remedy := refusedCredentials(code); remedy != "" {
+		return remedy
+	}
 	switch {
+	case errors.Is(err, objectstore.ErrPermission) && status == 0 && !errors.Is(err, errNotSeen):
+		return "the credentials cannot be had: look at them (aws sts get-caller-identity), or choose others by --profile or AWS_PROFILE"
 	case errors.Is(err, objectstore.ErrPermission):
-		return "if the service refuses the credentials themselves, choose others by --profile or AWS_PROFILE; else a policy lacks this statement: " +
-			g.policy(r) + "; or, where Lake Formation governs the catalog, a grant of DESCRIBE is missing"
+		return "a policy lacks this statement: " + g.policy(r) + "; or, where Lake Formation governs the catalog, a grant of DESCRIBE is missing"
 	case errors.Is(err, objectstore.ErrUnavailable):
 		return "look at --glue-endpoint-url (AWS_ENDPOINT_URL_GLUE, AWS_ENDPOINT_URL), --region, and the network on the way to " + catalogEndpoint(r)
 	}
