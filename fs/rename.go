@@ -222,13 +222,13 @@ func (m *move) object(ctx context.Context, n catalogview.Node) error {
 	if insertOnly(n) && !from.Hidden { // a hidden file is no data yet
 		return table.ErrInsertOnly
 	}
-	if err := m.fs.mayChange(n.Object, WriteOverwrite); err != nil {
+	if err = m.fs.mayChange(n.Object, WriteOverwrite); err != nil {
 		return err
 	}
-	if err := m.prepare(ctx); err != nil {
+	if err = m.prepare(ctx); err != nil {
 		return err
 	}
-	if err := m.checkFormat(ctx, n, from); err != nil {
+	if err = m.checkFormat(ctx, n, from); err != nil {
 		return err
 	}
 	obj, err := m.fs.Committer.Rename(ctx, commit.Move{From: n.Object, To: m.target.Location, Cond: m.condition(), Path: m.to})
@@ -306,11 +306,11 @@ func (m *move) directory(ctx context.Context, n catalogview.Node) error {
 		return err
 	}
 	if !m.fs.local.has(m.from) {
-		if err := m.fs.mayChange(objectstore.Object{Location: n.Location()}, WriteOverwrite); err != nil {
+		if err = m.fs.mayChange(objectstore.Object{Location: n.Location()}, WriteOverwrite); err != nil {
 			return err
 		}
 	}
-	switch _, err := m.fs.View.Marker(ctx, n); {
+	switch _, err = m.fs.View.Marker(ctx, n); {
 	case err == nil:
 		return errMarkedMove
 	case !errors.Is(err, objectstore.ErrNotExist):
