@@ -368,13 +368,16 @@ func (v *View) findMetadata(ctx context.Context, e *entry) error {
 // noName says that no path leads to a name of the catalog, or that it is the
 // control directory's, which it would hide; it is warned of once.
 func (v *View) noName(db, name string) bool {
-	if name != controlName && !badName(name) {
+	if name != controlName && !badName(name) && !(v.o.Rootless && noGlueName(name)) {
 		return false
 	}
 	if v.firstOf(join(db, name), "reserved") {
 		why := "it can be no file's"
-		if name == controlName {
+		switch {
+		case name == controlName:
 			why = "it is the control directory's"
+		case !badName(name):
+			why = "the service cannot be asked for it"
 		}
 		v.o.Log.Warn("not shown: the name cannot be", slog.String("table", join(db, name)), slog.String("reason", why))
 	}

@@ -37,7 +37,7 @@ func (g *Glue) Databases(ctx context.Context) iter.Seq2[Database, error] {
 			var found []Database
 			for _, element := range page.elements {
 				name := jsonText(member(element, "Name"))
-				if noGlueName(name) || names[name] {
+				if name == "" || names[name] { // a name that no path has is for the View to count
 					continue
 				}
 				names[name] = true

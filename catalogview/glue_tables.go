@@ -71,7 +71,7 @@ func (g *Glue) tablesOf(ctx context.Context, database string, from table.Ref, yi
 		}
 		for _, element := range page.elements {
 			name := jsonText(member(element, "Name"))
-			if noGlueName(name) || names[name] {
+			if name == "" || names[name] { // a name that no path has is for the View to count
 				g.log.DebugContext(ctx, "name left out", slog.String("database", about(from)), slog.String("name", name))
 				continue
 			}

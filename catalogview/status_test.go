@@ -79,17 +79,17 @@ func TestStatusIsInterrupted(t *testing.T) {
 func TestStatusCountsNamesThatNoPathHas(t *testing.T) {
 	var log strings.Builder
 	v, c, _ := catalogView(t, func(o *Options) { o.TTL, o.Log = -1, slog.New(slog.NewTextHandler(&log, nil)) })
-	for _, name := range []string{"t", "..", ".", "slash/name", ".lakefs", strings.Repeat("x", 256)} {
+	for _, name := range []string{"t", "..", ".", "slash/name", "two\nlines", ".lakefs", strings.Repeat("x", 256)} {
 		c.table(name, "s3://b/t")
 	}
 	for range 2 {
-		if st, err := v.Status(t.Context(), "db"); err != nil || st.UnreachableNames != 5 || *st.Tables != 1 {
+		if st, err := v.Status(t.Context(), "db"); err != nil || st.UnreachableNames != 6 || *st.Tables != 1 {
 			t.Errorf("status: %+v, %v", st, err)
 		}
 		wantLs(t, v, "db", "t/", "t.json")
 	}
-	if got := strings.Count(log.String(), "\n"); got != 5 || !strings.Contains(log.String(), "slash/name") {
-		t.Errorf("%d lines are logged, want 5:\n%s", got, log.String())
+	if got := strings.Count(log.String(), "\n"); got != 6 || !strings.Contains(log.String(), "slash/name") {
+		t.Errorf("%d lines are logged, want 6:\n%s", got, log.String())
 	}
 }
 
