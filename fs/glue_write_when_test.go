@@ -127,12 +127,10 @@ func TestRecoveryWithoutWrites(t *testing.T) {
 			l.MustSh(`mkdir db/t/dt=7`)
 			catalog := l.Catalog.Server.Fault(gluetest.Rule{Op: registration, Fault: gluetest.Hang()})
 			done := make(chan mounttest.Result, 1)
-			hang := func() {}
+			hang := func() { catalog.Wait(t, 1) }
 			if at == "PutObject" {
 				held := l.Proxy.Add(faulty.Rule{Op: at, If: func(q *faulty.Request) bool { return strings.HasSuffix(q.Key, "dt=7/f") }, Fault: faulty.Hang{}})
 				hang = func() { held.Wait(t, 1) }
-			} else {
-				hang = func() { catalog.Wait(t, 1) }
 			}
 			go func() { done <- l.Sh(`echo 7 > db/t/dt=7/f`) }()
 			hang()

@@ -148,8 +148,11 @@ func TestFormatTableIsInsertOnly(t *testing.T) {
 	} {
 		wantErrno(t, "mkdir "+name, mkdir(l, "db/t/"+name), want)
 	}
+	write(t, l, p+"/_SUCCESS", "") // hidden: no data
+	l.MustSh("cd " + p + `; echo 1 > _SUCCESS; echo 2 >> _SUCCESS`)
+	wantContent(t, l, p+"/_SUCCESS", "1\n2\n")
 	wantErrno(t, "unlink", unlink(l, p+"/a.parquet"), 0)
-	wantNames(t, l, p, "c.parquet")
+	wantNames(t, l, p, "_SUCCESS", "c.parquet")
 }
 
 // another is a place outside the lake where a table may lie: a folder, or another

@@ -66,7 +66,7 @@ func (f *FS) newVersion(ctx context.Context, n *name, flags uint32) (*stagedNode
 	if err != nil {
 		return nil, err
 	}
-	if t.Table.InsertOnly() {
+	if t.Table.InsertOnly() && !t.Hidden {
 		return nil, table.ErrInsertOnly
 	}
 	for {
