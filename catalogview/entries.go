@@ -368,7 +368,7 @@ func (v *View) findMetadata(ctx context.Context, e *entry) error {
 // noName says that no path leads to a name of the catalog, or that it is the
 // control directory's, which it would hide; it is warned of once.
 func (v *View) noName(db, name string) bool {
-	if name != controlName && !badName(name) && !(v.o.Rootless && noGlueName(name)) {
+	if name != controlName && !badName(name) && (!v.o.Rootless || !noGlueName(name)) {
 		return false
 	}
 	if v.firstOf(join(db, name), "reserved") {

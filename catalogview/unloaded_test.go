@@ -154,7 +154,11 @@ func TestCase39_AListedDatabaseKeepsItsKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &deafDatabases{fakeCatalog: newFakeCatalog()}
 		v := NewView(c, newPageStore(), Options{Rootless: true})
-		defer v.Close()
+		defer func() {
+			if err := v.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
 		wantLs(t, v, "", "db/", "db.json")
 		c.deaf.Store(true)
 		for range 4 {
