@@ -447,7 +447,9 @@ func TestConcurrentRegistrationsAreOne(t *testing.T) {
 		v, c, _ := catalogView(t, nil)
 		c.table("t", "s3://b/t", "dt:string")
 		lookup(t, v, "db/t")
-		c.setOn(func(ctx context.Context, _ string) error { return slow(500*time.Millisecond)(ctx, "", objectstore.Location{}) })
+		c.setOn(func(ctx context.Context, _ string) error {
+			return slow(500*time.Millisecond)(ctx, "", objectstore.Location{})
+		})
 		wantRequests(t, "20 publishes", c.requests(func() {
 			var g sync.WaitGroup
 			for i := range 20 {
@@ -468,7 +470,7 @@ func TestAFailedRegistrationIsTriedAgainByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, c, _ := catalogView(t, nil)
 		c.table("t", "s3://b/t", "dt:string")
-		var denied error = objectstore.ErrPermission
+		denied := objectstore.ErrPermission
 		c.setOn(func(_ context.Context, op string) error {
 			if op == "register" {
 				return denied

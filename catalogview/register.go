@@ -25,7 +25,7 @@ func (v *View) Register(ctx context.Context, path string, at objectstore.Locatio
 		return err
 	}
 	if err = v.register(ctx, comps, at); err != nil {
-		v.pending.add(v, path, at)
+		v.pending.add(v, path, at) //nolint:contextcheck // it is tried again when ctx is over
 		return err
 	}
 	v.pending.remove(path)
@@ -71,7 +71,7 @@ func (v *View) register(ctx context.Context, comps []string, at objectstore.Loca
 // registerOnce registers a partition, once for all who ask at the same time.
 func (v *View) registerOnce(ctx context.Context, e *entry, values []string, location string) (*partition, error) {
 	key := e.cellKey(values)
-	answer := v.pending.flight.DoChan(key, func() (any, error) {
+	answer := v.pending.flight.DoChan(key, func() (any, error) { //nolint:contextcheck // others may wait for it
 		if k, have, _ := v.parts.one.peek(key); have && k.err == nil && v.o.Now().Sub(k.at) < v.o.TTL {
 			return k.value, nil // since the caller looked
 		}

@@ -116,7 +116,7 @@ func TestNoForkWithinNoFork(t *testing.T) {
 		}
 		return nil
 	})
-	if err := errors.Join(err, <-started); err != nil {
+	if err = errors.Join(err, <-started); err != nil {
 		t.Error(err)
 	}
 }
