@@ -26,16 +26,16 @@ import (
 // partitions again: 2501 of them are 10 requests. With a prefix the pages follow
 // one another, as an expression narrows them; where the service refuses that
 // (it does for all if one partition's value is not of its key's type), the whole
-// table is listed and narrowed here. What does not parse is left out and logged.
+// table is listed and narrowed here. What does not parse is Broken, and logged.
 func (g *Glue) Partitions(ctx context.Context, t *table.Table, prefix []string) iter.Seq2[table.Partition, error] {
 	return func(yield func(table.Partition, error) bool) {
 		l := &partitionListing{g: g, t: t, prefix: prefix, yield: yield, seen: digests{}}
 		if err := l.run(ctx); err != nil {
 			yield(table.Partition{}, err)
 		}
-		if l.skipped > 0 {
-			g.log.WarnContext(ctx, "partitions left out that can not be used", slog.String("table", about(t.Ref())),
-				slog.Int("count", l.skipped), slog.Any("first", l.first))
+		if l.broken > 0 {
+			g.log.WarnContext(ctx, "partitions that can not be used", slog.String("table", about(t.Ref())),
+				slog.Int("count", l.broken), slog.String("first", l.first))
 		}
 	}
 }
@@ -48,17 +48,15 @@ type partitionListing struct {
 	prefix []string
 	yield  func(table.Partition, error) bool
 
-	page    int     // bytes of the first page
-	seen    digests // by values; emulators answer each segment with all
-	skipped int
-	first   error // why the first one was skipped
+	page   int     // bytes of the first page
+	seen   digests // by values; emulators answer each segment with all
+	broken int
+	first  string // why the first of them is
 }
 
 // parsedPage is what a page holds.
 type parsedPage struct {
 	partitions []table.Partition
-	skipped    int
-	first      error
 }
 
 // run lists. The error is to be yielded; nil where the caller has enough.
@@ -170,9 +168,8 @@ func (l *partitionListing) parse(page [][]byte) parsedPage {
 		p, err := l.t.ParseGluePartition(element)
 		switch {
 		case err != nil:
-			if out.skipped++; out.first == nil {
-				out.first = err
-			}
+			p.Broken = err.Error()
+			out.partitions = append(out.partitions, p)
 		case len(p.Values) >= len(l.prefix) && slices.Equal(p.Values[:len(l.prefix)], l.prefix):
 			out.partitions = append(out.partitions, p)
 		}
@@ -182,12 +179,16 @@ func (l *partitionListing) parse(page [][]byte) parsedPage {
 
 // take yields what was not yielded yet; false: the caller has enough.
 func (l *partitionListing) take(page parsedPage) bool {
-	l.skipped += page.skipped
-	if l.first == nil {
-		l.first = page.first
-	}
 	for _, p := range page.partitions {
-		if l.seen.add(p.Values...) && !l.yield(p, nil) {
+		if !l.seen.add(p.Values...) {
+			continue
+		}
+		if p.Broken != "" {
+			if l.broken++; l.first == "" {
+				l.first = p.Broken
+			}
+		}
+		if !l.yield(p, nil) {
 			return false
 		}
 	}

@@ -54,11 +54,13 @@ func (p *partitions) drop(match func(key string) bool) {
 
 // partitionList is a whole list of partitions, and what the mount registered since.
 type partitionList struct {
-	at    time.Time // when it began
-	all   []table.Partition
-	index map[string]int32 // by valuesKey
-	asked atomic.Int32     // requests for what it holds since it was fresh
-	mu    struct {
+	at     time.Time // when it began
+	all    []table.Partition
+	index  map[string]int32 // by valuesKey
+	broken int              // partitions that no path leads to
+	reason string           // why the first of them is
+	asked  atomic.Int32     // requests for what it holds since it was fresh
+	mu     struct {
 		sync.Mutex
 		added map[string]table.Partition
 	}
@@ -68,8 +70,14 @@ func newPartitionList(at time.Time) *partitionList {
 	return &partitionList{at: at, index: make(map[string]int32)}
 }
 
-// append adds one that was loaded.
+// append adds one that was loaded. One that is broken is counted alone.
 func (l *partitionList) append(p table.Partition) {
+	if p.Broken != "" {
+		if l.broken++; l.reason == "" {
+			l.reason = p.Broken
+		}
+		return
+	}
 	l.index[valuesKey(p.Values)] = int32(len(l.all))
 	l.all = append(l.all, p)
 }
@@ -331,7 +339,7 @@ func (v *View) loadHead(ctx context.Context, e *entry, values []string, leads fu
 		if err != nil {
 			return false, fmt.Errorf("partitions of %q: %w", e.id(), err)
 		}
-		found = found || leads(p)
+		found = found || p.Broken == "" && leads(p)
 		if found && len(l.all) >= headSize {
 			return true, nil
 		}

@@ -196,6 +196,24 @@ func TestRule58FormatsOfPartitionsAreCounted(t *testing.T) {
 	}
 }
 
+func TestPartitionsThatCannotBeUsedAreCounted(t *testing.T) {
+	v, c, s := catalogView(t, nil)
+	c.table("t", "s3://b/t", "dt:string", "n:int")
+	c.partition("t", "s3://b/t/dt=a/n=1", "a", "1")
+	s.set("t/dt=a/n=1/f", "x")
+	for _, values := range [][]string{{"a"}, {"a", "1", "2"}} {
+		c.partitions["t"][valuesKey(values)] = table.Partition{Values: values, Location: "s3://b/x", Broken: fmt.Sprint(len(values), " values")}
+	}
+	wantLs(t, v, "db/t", "dt=a/")
+	wantLs(t, v, "db/t/dt=a", "n=1/")
+	v.Refresh("")
+	wantObject(t, v, "db/t/dt=a/n=1/f", "x")
+	st, err := v.Status(t.Context(), "db/t")
+	if err != nil || st.Unusable != 2 || st.UnusableReason != "1 values" || st.Partitions != 1 {
+		t.Errorf("status: %+v, %v", st, err)
+	}
+}
+
 // Rule 43, for partitions: each is checked by itself, at every load.
 func TestRule43LocationsOfPartitions(t *testing.T) {
 	v, c, s := catalogView(t, func(o *Options) { o.Roots = []string{"s3://b/t/"} })

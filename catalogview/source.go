@@ -61,8 +61,8 @@ type Source interface {
 
 	// Partitions yields the registered partitions of a table (as Table returned it)
 	// whose first values are these, each once, in any order; all without any. After
-	// an error nothing follows; a listing without one is complete but for partitions
-	// that can not be used, which are logged. Only for tables whose Partitions are in
+	// an error nothing follows; a listing without one is complete. Those that can not
+	// be used are Broken. Only for tables whose Partitions are in
 	// the catalog; ErrNotExist where the table went.
 	Partitions(ctx context.Context, t *table.Table, prefix []string) iter.Seq2[table.Partition, error]
 	// Partition returns one registered partition by all of its values, with its

@@ -55,8 +55,11 @@ type Status struct {
 	Unregistered    []string `json:"unregistered,omitempty"`
 	UnregisteredAll int      `json:"unregistered_count,omitempty"`
 	WithoutObjects  []string `json:"without_objects,omitempty"`
-	NotListed       int64    `json:"not_listed,omitempty"`
-	Injected        bool     `json:"injected,omitempty"`
+	// Of a table: registered partitions whose entry cannot be used, and why the first.
+	Unusable       int    `json:"unusable_partitions,omitempty"`
+	UnusableReason string `json:"unusable_reason,omitempty"`
+	NotListed      int64  `json:"not_listed,omitempty"`
+	Injected       bool   `json:"injected,omitempty"`
 
 	// Of the directory's own names. Lists hold the first hundred.
 	Partitions      int      `json:"partitions"`       // directories that are partitions
@@ -194,6 +197,7 @@ func (v *View) countBelow(ctx context.Context, b below, s Status) (Status, error
 	}
 	if len(b.comps) == 0 && count.listed != nil {
 		s.countFormats(count.listed)
+		s.Unusable, s.UnusableReason = count.listed.broken, count.listed.reason
 	}
 	return s, err
 }

@@ -17,6 +17,9 @@ type Partition struct {
 	Format, FormatFrom string
 	InputFormat        string // the class; "" if none (rule 58)
 	Created            time.Time
+	// Broken says why the entry cannot be used; then Values are what was read of them,
+	// and no path leads there. "": it can.
+	Broken string
 	// ReadOnly says why no plain files may be written into it; "": they may.
 	ReadOnly string
 }

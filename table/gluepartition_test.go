@@ -41,12 +41,12 @@ func TestRule57_EachPartitionHasItsOwnFormat(t *testing.T) {
 	created := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	const at = "s3://lake/hand/test.db/events/dt="
 	want := []Partition{
-		{[]string{"2018-01-25"}, at + "2018-01-25", "parquet", "serde " + parquetSerde, parquetInput, created, ""},
-		{[]string{"2018-01-26"}, at + "2018-01-26", "parquet", "serde " + parquetSerde, parquetInput, created, ""},
-		{[]string{"2018-01-27"}, at + "2018-01-27", "avro", "serde " + avroSerde, avroInput, created, ""},
-		{[]string{"2018-01-28"}, at + "2018-01-28", "orc", "serde " + orcSerde, orcInput, created, ""},
-		{[]string{"2018-01-29"}, "s3://lake/hand/other_table/dt=2018-01-29", "csv", "serde " + lazy + " with field.delim", textInput, created, ""},
-		{[]string{"2018-01-30"}, at + "2018-01-30", "parquet", "serde " + parquetSerde, avroInput, created, ""},
+		{[]string{"2018-01-25"}, at + "2018-01-25", "parquet", "serde " + parquetSerde, parquetInput, created, "", ""},
+		{[]string{"2018-01-26"}, at + "2018-01-26", "parquet", "serde " + parquetSerde, parquetInput, created, "", ""},
+		{[]string{"2018-01-27"}, at + "2018-01-27", "avro", "serde " + avroSerde, avroInput, created, "", ""},
+		{[]string{"2018-01-28"}, at + "2018-01-28", "orc", "serde " + orcSerde, orcInput, created, "", ""},
+		{[]string{"2018-01-29"}, "s3://lake/hand/other_table/dt=2018-01-29", "csv", "serde " + lazy + " with field.delim", textInput, created, "", ""},
+		{[]string{"2018-01-30"}, at + "2018-01-30", "parquet", "serde " + parquetSerde, avroInput, created, "", ""},
 	}
 	var got []Partition
 	inputs := make(map[string]bool)

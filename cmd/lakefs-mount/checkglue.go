@@ -241,6 +241,9 @@ func (c *catalogCheck) partitions(ctx context.Context, nodes []catalogview.Node)
 			if err != nil {
 				return c.failedCall(call, err)
 			}
+			if p.Broken != "" {
+				continue
+			}
 			c.report(finding{what: checkPartitions, detail: "works"})
 			if _, _, err := c.src.Partition(ctx, t, p.Values); err != nil {
 				call.action = "GetPartition"
