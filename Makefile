@@ -4,7 +4,7 @@ GO       ?= go
 BIN      := bin/lakefs-mount
 DEMO     ?= demo
 FUZZTIME ?= 20s
-TIMEOUT  ?= 14m
+TIMEOUT  ?= 20m
 LARGE_TIMEOUT ?= 60m
 # PySpark and its jars, some 800 MB that `make test` does without.
 SPARK    := .cache/spark
