@@ -18,9 +18,10 @@ type below struct {
 	comps []string // below the table
 	// at is where the first components lead, tail are the rest: at is the table's
 	// place, or that of the partition that the path lies in.
-	at   place
-	tail []string
-	part *partition // registered or projected; its directory is at; nil: none
+	at    place
+	tail  []string
+	other bool       // the catalog has the partition under another name
+	part  *partition // registered or projected; its directory is at; nil: none
 }
 
 // below finds the table of a path of two components or more, and the partition.

@@ -54,6 +54,7 @@ func (v *View) enter(ctx context.Context, b below) (below, error) {
 	case err != nil:
 		return b, fmt.Errorf("partition of %q: %w", b.path, err)
 	case !slices.Equal(p.names, b.comps[:n]):
+		b.other = true
 		return b, nil // its directory is called otherwise, and two names must not lead to one
 	}
 	b.part, b.at, b.tail = p, p.place, b.comps[n:]

@@ -120,6 +120,9 @@ func TestCase49TheSpellingOfTheLocationIsFollowed(t *testing.T) {
 	if _, err := v.ResolveDirectory(t.Context(), "db/t/year=a b"); !errors.Is(err, table.ErrEqual) {
 		t.Errorf("another spelling of what is there: %v, want ErrEqual", err)
 	}
+	if _, err := v.Resolve(t.Context(), "db/t/year=a b/f"); !errors.Is(err, objectstore.ErrNotExist) {
+		t.Errorf("a file in another spelling of what is there: %v, want ErrNotExist", err)
+	}
 }
 
 // Levels are told apart by their names, not by the values these stand for.
@@ -486,7 +489,7 @@ func TestConcurrentRegistrationsAreOne(t *testing.T) {
 // No publish may follow one whose registration failed.
 func TestAFailedRegistrationIsTriedAgainByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, c, _ := catalogView(t, nil)
+		v, c, s := catalogView(t, nil)
 		c.table("t", "s3://b/t", "dt:string")
 		denied := objectstore.ErrPermission
 		c.setOn(func(_ context.Context, op string) error {
@@ -495,7 +498,10 @@ func TestAFailedRegistrationIsTriedAgainByItself(t *testing.T) {
 			}
 			return nil
 		})
-		for _, key := range []string{"t/dt=1/f", "t/dt=1/g", "t/dt=2/f"} {
+		for _, key := range []string{"t/dt=1/f", "t/dt=1/g", "t/dt=2/f", "t/dt=nothing/f"} {
+			if !strings.Contains(key, "nothing") { // as where a rename was refused
+				s.set(key, "x")
+			}
 			if err := v.Register(t.Context(), "db/"+key, objectstore.Location{Bucket: "b", Key: key}); !errors.Is(err, objectstore.ErrPermission) {
 				t.Errorf("%s: %v", key, err)
 			}

@@ -47,8 +47,8 @@ func newPending() *pendingRegistrations {
 	return r
 }
 
-// close ends the registrations that run and waits for them.
-func (r *pendingRegistrations) close() {
+// close ends the registrations that run, waits for them, and tells of what is left.
+func (r *pendingRegistrations) close(log *slog.Logger) {
 	r.mu.Lock()
 	if !r.mu.closed {
 		r.mu.closed = true
@@ -56,6 +56,10 @@ func (r *pendingRegistrations) close() {
 	}
 	r.mu.Unlock()
 	r.work.Wait()
+	for _, p := range r.all() {
+		log.Warn("not registered: files lie in a partition that the catalog does not have; the next publish into it tries again",
+			slog.String("path", directoryOf(p.path)))
+	}
 }
 
 // begin returns the context of work that the View ends when it is closed, and what
@@ -116,10 +120,10 @@ func (r *pendingRegistrations) run(v *View) {
 			return
 		}
 		for _, p := range r.all() {
-			if err := v.Register(ctx, p.path, p.at); err != nil {
+			if err := v.registerAgain(ctx, p.path, p.at); err != nil {
 				v.o.Log.Debug("not registered yet", slog.String("path", p.path), slog.Any("error", err))
 			} else {
-				v.o.Log.Info("registered at a later attempt", slog.String("path", directoryOf(p.path)))
+				v.o.Log.Info("a registration that failed is settled", slog.String("path", directoryOf(p.path)))
 			}
 		}
 		if r.done() {

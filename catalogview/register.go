@@ -24,7 +24,7 @@ func (v *View) Register(ctx context.Context, path string, at objectstore.Locatio
 	if err != nil || !v.o.Register || len(comps) < 3 {
 		return err
 	}
-	if err = v.register(ctx, comps, at); err != nil {
+	if err = v.register(ctx, comps, at, false); err != nil {
 		v.pending.add(v, path, at) //nolint:contextcheck // it is tried again when ctx is over
 		return err
 	}
@@ -32,7 +32,20 @@ func (v *View) Register(ctx context.Context, path string, at objectstore.Locatio
 	return nil
 }
 
-func (v *View) register(ctx context.Context, comps []string, at objectstore.Location) error {
+// registerAgain is Register for one that failed, unless nothing lies in the partition
+// by now: what was to be renamed there was not, or was removed.
+func (v *View) registerAgain(ctx context.Context, path string, at objectstore.Location) error {
+	comps, err := split(path)
+	if err == nil {
+		err = v.register(ctx, comps, at, true)
+	}
+	if err == nil {
+		v.pending.remove(path)
+	}
+	return err
+}
+
+func (v *View) register(ctx context.Context, comps []string, at objectstore.Location, again bool) error {
 	b, err := v.below(ctx, comps)
 	if err != nil {
 		return fmt.Errorf("register the partition of %q: %w", strings.Join(comps, "/"), err)
@@ -56,9 +69,15 @@ func (v *View) register(ctx context.Context, comps []string, at objectstore.Loca
 	case !v.worthy(b, dir):
 		return nil
 	}
-	if place := b.at.down(b.comps[:n]); at.Bucket != place.Bucket || !strings.HasPrefix(at.Key, place.Key) {
+	place := b.at.down(b.comps[:n])
+	if at.Bucket != place.Bucket || !strings.HasPrefix(at.Key, place.Key) {
 		v.warnMoved(dir, place, at)
 		return nil
+	}
+	if again {
+		if there, unknown := v.anything(ctx, place); unknown != nil || !there {
+			return unknown
+		}
 	}
 	location := strings.TrimSuffix(b.table.Location, "/") + "/" + strings.Join(b.comps[:n], "/")
 	if p, err = v.registerOnce(ctx, b.entry, values, location); err != nil {

@@ -217,6 +217,9 @@ func (v *View) writable(ctx context.Context, path string) (below, error) {
 	if !b.table.Writable {
 		return below{}, &VerdictError{Table: b.id(), Class: b.table.Class, Reason: b.table.Reason}
 	}
+	if b.other && len(b.comps) > len(b.table.Keys) {
+		return below{}, notExist(path) // also where the mount has kept such a directory
+	}
 	if b.part != nil && b.part.ReadOnly != "" {
 		return below{}, &VerdictError{Table: b.id() + "/" + strings.Join(b.comps[:len(b.table.Keys)], "/"), Class: table.ClassReadOnly, Reason: b.part.ReadOnly}
 	}

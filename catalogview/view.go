@@ -87,7 +87,7 @@ func (v *View) Close() error {
 	v.database.close()
 	v.lists.close()
 	v.tables.close()
-	v.pending.close() // before what it uses
+	v.pending.close(v.o.Log) // before what it uses
 	v.parts.close()
 	if v.flat != nil {
 		v.flat.close()
