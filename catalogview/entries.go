@@ -69,23 +69,12 @@ func (v *View) getTables(ctx context.Context, db string) (tableList, error) {
 				l.unreachable++
 				continue
 			}
-			t.Table = slim(t.Table)
+			t.Table = t.Table.Slim() // of all tables there is much
 			l.index[t.Name] = len(l.all)
 			l.all = append(l.all, t)
 		}
 		return l, nil
 	})
-}
-
-// slim returns what is kept of a table that a listing told all of: columns and
-// parameters are most of an entry, and nothing here needs them.
-func slim(t *table.Table) *table.Table {
-	if t == nil {
-		return nil
-	}
-	c := *t
-	c.Columns, c.Parameters = nil, nil
-	return &c
 }
 
 // listed returns what a listing that may still serve tells of a table.

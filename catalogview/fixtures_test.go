@@ -143,3 +143,20 @@ func describe(t *testing.T, w *strings.Builder, v *View, f gluetest.Fixture) {
 		line("listing", strings.Join(names, " "))
 	}
 }
+
+// What a listing of tables told of one is enough to read its partitions by.
+func TestRule57_AfterAListingTheProviderStillDecides(t *testing.T) {
+	server := gluetest.New(t)
+	server.LoadFixtures("../table/testdata/glue")
+	view := glueView(t, server, newPageStore(), Options{})
+	ls(t, view, "hand")
+	const dir = "hand/spark_specific_csv/dt=2026-01-01"
+	st, err := view.Status(t.Context(), dir)
+	if err != nil || st.Format != "csv" || st.FormatFrom != "provider" {
+		t.Errorf("status of %s: format %q by %q, %v; want csv by provider", dir, st.Format, st.FormatFrom, err)
+	}
+	target, err := view.Resolve(t.Context(), dir+"/f")
+	if err != nil || target.Format != "csv" {
+		t.Errorf("a file there is to be %q, %v; want csv", target.Format, err)
+	}
+}

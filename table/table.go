@@ -150,6 +150,20 @@ func (t *Table) Ref() Ref {
 	return Ref{Database: t.Database, Name: t.Name}
 }
 
+// Slim returns a copy without what most of an entry is: its columns, and all
+// parameters but the provider, by which partitions are read. nil stays nil.
+func (t *Table) Slim() *Table {
+	if t == nil {
+		return nil
+	}
+	c := *t
+	c.Columns, c.Parameters = nil, nil
+	if p, ok := t.Parameters[providerKey]; ok {
+		c.Parameters = map[string]string{providerKey: p}
+	}
+	return &c
+}
+
 // InsertOnly says that published files may not be changed in place (rule 22).
 func (t *Table) InsertOnly() bool { return t.Kind == FormatTable }
 
