@@ -31,12 +31,15 @@ func (t Target) Directory() objectstore.Location {
 }
 
 // Resolve says where a file at a path is to be written; nothing is asked of the
-// store, and of the catalog at most for the table and the partition. Files may lie at any level of a table. Errors: [ErrLevel] at the root
-// and in a database, [ErrNameTooLong], ErrNotExist for a table that is not
-// there, [*VerdictError] by the table's verdict, a _sqe (rule 51), metadata
-// (rule 21) or a partition that cannot be read (rule 45). That a published file
-// of a format table cannot change (rule 22) is for the caller, who knows whether
-// one is there: Target.Table.InsertOnly.
+// store, and of the catalog at most for the table and the partition. Files may lie
+// at any level of a table. Errors: [ErrLevel] at the root and in a database,
+// [ErrNameTooLong], ErrNotExist for a table that is not there, and in a directory
+// whose partition the catalog has under another name, [*VerdictError] by the
+// table's or the partition's verdict, a _sqe (rule 51), metadata (rule 21) or a
+// partition that cannot be read (rule 45), table.ErrName beside the partitions of a
+// projection with a template. That a published file of a format table cannot change
+// (rule 22) is for the caller, who knows whether one is there:
+// Target.Table.InsertOnly.
 func (v *View) Resolve(ctx context.Context, path string) (Target, error) {
 	b, err := v.writable(ctx, path)
 	if err != nil {

@@ -190,11 +190,7 @@ func (v *View) countBelow(ctx context.Context, b below, s Status) (Status, error
 	s.HiddenObjects = count.beside[:min(len(count.beside), maxNamed)]
 	s.UnregisteredAll, s.Unregistered = len(count.unregistered), count.unregistered[:min(len(count.unregistered), maxNamed)]
 	s.NotListed, s.Injected = count.unlisted, count.injected
-	for _, name := range count.empty {
-		if len(s.WithoutObjects) < maxNamed {
-			s.WithoutObjects = append(s.WithoutObjects, name)
-		}
-	}
+	s.WithoutObjects = count.empty[:min(len(count.empty), maxNamed)]
 	if len(b.comps) == 0 && count.listed != nil {
 		s.countFormats(count.listed)
 		s.Unusable, s.UnusableReason = count.listed.broken, count.listed.reason

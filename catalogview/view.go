@@ -83,11 +83,11 @@ func NewView(src Source, store objectstore.Store, o Options) *View {
 // Close ends the loads that run and waits for them; later calls that need one
 // return ErrClosed.
 func (v *View) Close() error {
+	v.pending.close(v.o.Log) // before what it uses
 	v.databases.close()
 	v.database.close()
 	v.lists.close()
 	v.tables.close()
-	v.pending.close(v.o.Log) // before what it uses
 	v.parts.close()
 	if v.flat != nil {
 		v.flat.close()
