@@ -20,14 +20,13 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 // glueView is the view of a Glue server over a store.
-func glueView(t *testing.T, server *gluetest.Server, store objectstore.Store, o Options) *View {
+func glueView(t *testing.T, server *gluetest.Server, store objectstore.Store) *View {
 	t.Helper()
 	src := NewGlue(GlueOptions{
 		Config:   aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("id", "secret", "")},
 		Endpoint: server.URL,
 	})
-	o.Rootless = true
-	v := NewView(src, store, o)
+	v := NewView(src, store, Options{Rootless: true})
 	t.Cleanup(func() {
 		if err := v.Close(); err != nil {
 			t.Error(err)
@@ -59,7 +58,7 @@ func TestFixturesByTable(t *testing.T) {
 	server.In("111122223333").AddTable("hand", readFixture(t, "made-by-hand/spark-hive-compatible-parquet/table.json"))
 	store.set("hand/loc_file/data.parquet", "a file where a table is said to lie")
 	var got strings.Builder
-	view := glueView(t, server, store, Options{})
+	view := glueView(t, server, store)
 	for _, f := range fixtures {
 		if f.Table == "" {
 			continue
@@ -148,7 +147,7 @@ func describe(t *testing.T, w *strings.Builder, v *View, f gluetest.Fixture) {
 func TestRule57_AfterAListingTheProviderStillDecides(t *testing.T) {
 	server := gluetest.New(t)
 	server.LoadFixtures("../table/testdata/glue")
-	view := glueView(t, server, newPageStore(), Options{})
+	view := glueView(t, server, newPageStore())
 	ls(t, view, "hand")
 	const dir = "hand/spark_specific_csv/dt=2026-01-01"
 	st, err := view.Status(t.Context(), dir)
