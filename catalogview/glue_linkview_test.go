@@ -41,7 +41,7 @@ func linkedDatabases(t *testing.T) *gluetest.Server {
 func TestGlueLinksOfDatabasesInTheTree(t *testing.T) {
 	t.Parallel()
 	server := linkedDatabases(t)
-	v := glueView(t, server, newPageStore(), Options{})
+	v := glueView(t, server, newPageStore())
 	nowhere := []string{"dangling", "near", "own.json"}
 	directories := []string{"a", "b", "denied", "failing", "far", "own", "shared"}
 
@@ -112,7 +112,7 @@ func TestGlueLinkWhoseTargetChanges(t *testing.T) {
 	const other = "111122223333"
 	server := gluetest.New(t)
 	server.AddDatabase(`{"Name":"link","TargetDatabase":{"CatalogId":"` + other + `","DatabaseName":"later"}}`)
-	v := glueView(t, server, newPageStore(), Options{})
+	v := glueView(t, server, newPageStore())
 	for i, there := range []bool{false, true, false} {
 		switch i {
 		case 1:
