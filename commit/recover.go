@@ -97,7 +97,7 @@ func (c *Committer) recoverLost(ctx context.Context, f *staging.File, rec stagin
 	case err != nil && !errors.Is(err, objectstore.ErrNotExist):
 		c.log.LogAttrs(ctx, slog.LevelError, "what came of a publish is not known yet", slog.String("path", rec.Path), slog.Any("error", err))
 		return &report.Kept
-	case err == nil && c.registerLate(ctx, rec.Path, rec.Target): // another's lies there by now
+	case err == nil && c.registerLate(ctx, rec.Path, rec.Target) != nil: // another's lies there by now
 		return &report.Kept
 	}
 	c.log.LogAttrs(ctx, slog.LevelWarn, "a staged write's bytes are gone and the target is not its own: published, and replaced or removed since",
@@ -111,7 +111,7 @@ func (c *Committer) recoverLost(ctx context.Context, f *staging.File, rec stagin
 // next Recover.
 func (c *Committer) finish(ctx context.Context, f *staging.File, list *[]staging.Record, report *Report) *[]staging.Record {
 	rec := f.Record()
-	if again := c.registerLate(ctx, rec.Path, rec.Target); again {
+	if c.registerLate(ctx, rec.Path, rec.Target) != nil {
 		return &report.Kept
 	}
 	c.drop(ctx, f)

@@ -45,8 +45,8 @@ func (c *Committer) finishRename(ctx context.Context, r *staging.Rename) (done b
 		done = true
 		err = c.removeRecovered(ctx, rec)
 	}
-	if err == nil && c.registerLate(ctx, rec.Path, rec.Target) {
-		err = ctx.Err()
+	if err == nil {
+		err = c.registerLate(ctx, rec.Path, rec.Target)
 	}
 	if err != nil && !errors.Is(err, errNotDone) {
 		return done, fmt.Errorf("finish the rename of %q to %q: %w", rec.Source.Key, rec.Target.Key, err)

@@ -95,21 +95,23 @@ func (c *Committer) registerFirst(ctx context.Context, m Move) error {
 	return c.Register(ctx, m.Path, m.To)
 }
 
-// registerLate is register for what nobody waits for: a failure is logged. again:
-// ctx ended first, so that the next Recover is to do it once more.
-func (c *Committer) registerLate(ctx context.Context, path string, loc objectstore.Location) (again bool) {
+// registerLate is register for what nobody waits for: a failure is logged, and
+// again is why the next Recover is to do it once more: the catalog did not answer,
+// or ctx ended before it did. Whoever ends the program knows, and is told nothing.
+func (c *Committer) registerLate(ctx context.Context, path string, loc objectstore.Location) (again error) {
 	err := c.register(ctx, path, loc)
-	if err != nil && ctx.Err() != nil {
-		if errors.Is(ctx.Err(), context.Canceled) {
-			return true // by who ends the program, and knows
-		}
+	var failed *RegisterError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(ctx.Err(), context.Canceled):
+		return ctx.Err()
+	case ctx.Err() != nil, errors.As(err, &failed) && errors.Is(failed.Cause, objectstore.ErrUnavailable):
 		c.log.LogAttrs(ctx, slog.LevelError, notRegisteredYet, slog.String("path", path), slog.Any("error", err))
-		return true
+		return err
 	}
-	if err != nil {
-		c.log.LogAttrs(ctx, slog.LevelError, notRegistered, slog.String("path", path), slog.Any("error", err))
-	}
-	return false
+	c.log.LogAttrs(ctx, slog.LevelError, notRegistered, slog.String("path", path), slog.Any("error", err))
+	return nil
 }
 
 func isUnregistered(err error) bool {

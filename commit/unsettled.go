@@ -26,7 +26,7 @@ func (c *Committer) commitUnsettled(ctx context.Context, f *staging.File, z *sta
 	case err == nil:
 		return obj, c.published(ctx, z, obj, false)
 	case errors.Is(err, errEarlier):
-		c.registerLate(ctx, z.Record.Path, z.Record.Target)
+		_ = c.registerLate(ctx, z.Record.Path, z.Record.Target)
 		return obj, err
 	case errors.Is(err, errUnsettled):
 		return obj, err
@@ -66,7 +66,7 @@ func (c *Committer) recoverUnsettled(ctx context.Context, f *staging.File, rec s
 		return c.finish(ctx, f, &report.Finished, report)
 	}
 	if errors.Is(err, errEarlier) {
-		c.registerLate(ctx, rec.Path, rec.Target)
+		_ = c.registerLate(ctx, rec.Path, rec.Target)
 	}
 	c.log.LogAttrs(ctx, slog.LevelWarn, "a write that an earlier mount could not publish for certain is staged: see lakefs-mount recover",
 		slog.String("id", rec.ID), slog.String("path", rec.Path), slog.Any("outcome", err))

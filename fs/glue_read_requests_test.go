@@ -61,9 +61,10 @@ func TestRequestsOfAListingOfPartitions(t *testing.T) {
 func TestRequestsOfOnePartition(t *testing.T) {
 	t.Parallel()
 	l := mountManyPartitions(t, manyCount, longTTL...)
+	l.MustSh(`stat db`) // the listing at the start may have told of it, or not yet
 	l.Catalog.Server.Reset()
 	l.MustSh(`stat db/many/n=77`)
-	wantCalls(t, l, "stat of a partition", map[string]int{"GetDatabase": 1, "GetTable": 1, "GetPartition": 1})
+	wantCalls(t, l, "stat of a partition", map[string]int{"GetTable": 1, "GetPartition": 1})
 	l.MustSh(`stat db/many/n=78; ls db/many/n=78; test ! -e db/many/n=78/f; cat db/many/n=78/.lakefs/entry.json`)
 	wantCalls(t, l, "stat of another, and its entry", map[string]int{"GetPartition": 2}) // the entry is read anew
 	l.MustSh(`ls -l db/many/n=77 db/many/n=78`)
