@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
+	"github.com/lakefs-mount/lakefs-mount/internal/budget"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
@@ -39,6 +40,13 @@ type Options struct {
 	Max       int64             // bytes, see Expire; 0: no limit
 	Now       func() time.Time  // nil: time.Now
 	AllowFull bool              // open a directory without room too: to save or drop what fills it
+
+	// Of multipart uploads, where Store is an objectstore.Multipart. Meta is what an
+	// upload's object is to bear, as far as the record tells it by then; nil: nothing.
+	Meta     func(Record) map[string]string
+	PartSize int64          // bytes of each part; 0: they grow (see partAt)
+	Parallel int            // parts under way at a time, of all files; 0: 16
+	Memory   *budget.Budget // what parts under way take; nil: it is not counted
 
 	// Step is called before each change of the disk, whose error it may return
 	// instead. It is where crash tests end the process; nil everywhere else.
@@ -71,6 +79,9 @@ type NewWrite struct {
 	Base           *objectstore.Object
 	Attributes     Attributes
 	Append         bool
+	// Final: Target is where it will be published, by all that is known: its parts
+	// may go up while it is written.
+	Final bool
 }
 
 // Create begins a write. One without Base is on disk, though not yet synced,

@@ -28,6 +28,7 @@ const (
 	Torn       State = "torn"       // its writer was killed by a signal
 	Failed     State = "failed"     // its publish failed; Error says why
 	Renaming   State = "renaming"   // no write: Source is being copied to Target and removed; see [Rename]
+	Aborting   State = "aborting"   // dropped or published; Aborts are yet to be freed in the store, no bytes are left here
 )
 
 // Attributes of the file to be, as its writer set them.
@@ -60,6 +61,19 @@ type Record struct {
 	Created time.Time `json:"created"`
 	Changed time.Time `json:"changed"`
 	Error   string    `json:"error,omitempty"`
+	// Copied is the object whose first CopiedSize bytes lie under the spool in the
+	// place of Base's ([File.CopyFrom]); nil: Base's do.
+	Copied     *objectstore.Object `json:"copied,omitempty"`
+	CopiedSize int64               `json:"copied_size,omitempty"`
+	// Sum is the checksum of all bytes, where the spool has them and they may not be
+	// on the disk yet: what is published anew after a crash must have it. "": they are.
+	Sum string `json:"sum,omitempty"`
+	// Upload is the multipart upload under way, and Parts what it consists of, from
+	// when it has every byte on; Aborts are the uploads that are not needed any more.
+	// Nothing but what a record names here is ever aborted.
+	Upload *objectstore.Upload  `json:"upload,omitempty"`
+	Parts  []objectstore.Part   `json:"parts,omitempty"`
+	Aborts []objectstore.Upload `json:"aborts,omitempty"`
 	// Unsettled: the last publish failed for its caller, and may have taken effect
 	// all the same. It stays until the next publish begins.
 	Unsettled bool `json:"unsettled,omitempty"`
