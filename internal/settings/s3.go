@@ -36,11 +36,35 @@ func remote() []Setting {
 		},
 		choice("checksum", "checksum sent with what is written; none for stores that refuse it", "crc32c",
 			[]string{"crc32c", "crc64nvme", "sha256", "none"}, func(v *Values) *string { return &v.Checksum }),
+		partSize(),
 	}
 	for i := range all {
 		all[i].S3 = true
 	}
 	return all
+}
+
+// What a part of an upload may be, in bytes: S3's own limits.
+const (
+	minPartSize = 5 << 20
+	maxPartSize = 5 << 30
+)
+
+// partSize is the size of each part, for stores that want them equal. 0 is how a
+// flag takes back what a settings file says.
+func partSize() Setting {
+	return Setting{
+		Name: "part-size", Type: "SIZE",
+		Usage: "bytes of each part in which a large file is uploaded, from 5MiB to 5GiB, for stores that want equal parts (default, or 0: growing from 8MiB, so that 10,000 parts hold 5 TiB)",
+		set: func(v *Values, raw string) error {
+			n, err := ParseSize(raw)
+			if err == nil && n != 0 && (n < minPartSize || n > maxPartSize) {
+				err = errors.New("want 5MiB to 5GiB, as S3 takes parts, or 0: growing; a file may have 10,000 parts")
+			}
+			v.PartSize = n
+			return err
+		},
+	}
 }
 
 func text(name, kind, usage string, at func(*Values) *string) Setting {

@@ -71,6 +71,7 @@ type Values struct {
 	ExpectedBucketOwner string
 	CABundle            string // absolute path
 	Checksum            string // crc32c, crc64nvme, sha256, none
+	PartSize            int64  // of an upload; 0: growing
 
 	GlueEndpointURL string   // without a final "/"; "": AWS, or what its configuration says
 	Databases       []string // patterns of path.Match; none: all

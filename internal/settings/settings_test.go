@@ -78,6 +78,10 @@ func TestMistakesAreNamed(t *testing.T) {
 		{given: Given{"region": {"EU"}}, want: []string{"--region", "eu-central-1"}},
 		{given: Given{"expected-bucket-owner": {"me"}}, want: []string{"12 digits"}},
 		{given: Given{"checksum": {"md5"}}, want: []string{"crc32c, crc64nvme, sha256, none"}},
+		{given: Given{"part-size": {"5242879"}}, want: []string{`--part-size "5242879"`, "5MiB to 5GiB", "as S3 takes parts"}},
+		{given: Given{"part-size": {"5.1GiB"}}, want: []string{"5MiB to 5GiB"}},
+		{given: Given{"part-size": {"-1"}}, want: []string{"--part-size", "512MiB"}},
+		{env: []string{"LAKEFS_MOUNT_PART_SIZE=8"}, want: []string{`LAKEFS_MOUNT_PART_SIZE "8"`, "5MiB to 5GiB"}},
 		{given: Given{"sse": {"kms"}}, want: []string{"AES256, aws:kms, aws:kms:dsse"}},
 		{given: Given{"sse-kms-key-id": {"k"}}, want: []string{"--sse-kms-key-id", "--sse=aws:kms"}},
 		{given: Given{"sse-kms-key-id": {"k"}, "sse": {"AES256"}}, want: []string{"--sse-kms-key-id"}},
@@ -97,6 +101,35 @@ func TestMistakesAreNamed(t *testing.T) {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%v %v: error %q lacks %q", tt.given, tt.env, err, part)
 			}
+		}
+	}
+}
+
+func TestPartSizes(t *testing.T) {
+	env := []string{"LAKEFS_MOUNT_PART_SIZE=64MiB"}
+	for raw, want := range map[string]int64{"5MiB": 5 << 20, "5242880": 5 << 20, "16M": 16 << 20, "5GiB": 5 << 30, "0": 0} {
+		if r, err := Resolve(Given{"part-size": {raw}}, env); err != nil || r.PartSize != want {
+			t.Errorf("--part-size=%s is %d, %v; want %d", raw, r.PartSize, err, want)
+		}
+	}
+	if r, err := Resolve(nil, env); err != nil || r.PartSize != 64<<20 || !slices.Equal(r.S3Settings(FromEnvironment), []string{"part-size"}) {
+		t.Errorf("of the environment: %d, %v, S3 settings %q", r.PartSize, err, r.S3Settings(FromEnvironment))
+	}
+	if r, err := Resolve(nil, nil); err != nil || r.PartSize != 0 {
+		t.Errorf("by default it is %d, %v; want 0, growing", r.PartSize, err)
+	}
+}
+
+// TestOperationsNameEachSettingOfS3: a flag that the documentation does not have is
+// one that nobody finds.
+func TestOperationsNameEachSettingOfS3(t *testing.T) {
+	raw, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s := range All() {
+		if (s.S3 || s.Glue) && !strings.Contains(string(raw), "`--"+s.Name) {
+			t.Errorf("docs/operations.md has no --%s", s.Name)
 		}
 	}
 }
