@@ -2,10 +2,17 @@
 //
 // A commit checks the format, freezes the file, and asks the store for one
 // conditional step: a rename of the spool where the store can take the file as
-// it is ([objectstore.Adopter]), a Put elsewhere. Before a Put the record says
-// "publishing", durably, since what came of it cannot be seen from the spool. An
-// adopted file needs no such note: whether the spool still has its bytes tells
-// whether the rename took effect, after a crash too.
+// it is ([objectstore.Adopter]); elsewhere a Put, the completion of a multipart
+// upload whose parts went up while the file was written, or a copy of the object
+// that the file is a copy of. Before a request the record says "publishing", since
+// what came of it cannot be seen from the spool. An adopted file needs no such
+// note: whether the spool still has its bytes tells whether the rename took effect,
+// after a crash too.
+//
+// A publish to a store of requests waits for no disk: until the store has the bytes
+// nothing is acknowledged, and then it has them. The record has the spool's checksum,
+// so that what a power loss damaged is never published; what stays here after a
+// failure is made durable then.
 //
 // Guarantees: no reader ever sees a part; an answer that was lost is settled by
 // looking for our write id before anything is sent again, so that a version is

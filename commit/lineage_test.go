@@ -57,20 +57,20 @@ func appendBehind(b *bucket, loc objectstore.Location, line string) {
 	e := b.objects[loc]
 	base := e.object(loc)
 	b.mu.Unlock()
-	meta := metaOf(staging.Record{ID: strings.TrimSpace(line), Append: true, Base: &base})
+	meta := Meta(staging.Record{ID: strings.TrimSpace(line), Append: true, Base: &base})
 	b.put(loc, append(slices.Clone(e.data), line...), meta)
 }
 
 func TestLineage(t *testing.T) {
 	base := &objectstore.Object{}
 	for i := range 20 {
-		base.Meta = metaOf(staging.Record{ID: fmt.Sprint("id-", i), Append: true, Base: base})
+		base.Meta = Meta(staging.Record{ID: fmt.Sprint("id-", i), Append: true, Base: base})
 	}
 	got := lineage(base)
 	if len(got) != maxBehind || got[0] != "id-19" || got[15] != "id-4" {
 		t.Errorf("lineage: %v", got)
 	}
-	if m := metaOf(staging.Record{ID: "x", Base: base}); m[metaBehind] != "" {
+	if m := Meta(staging.Record{ID: "x", Base: base}); m[metaBehind] != "" {
 		t.Errorf("a rewrite stands behind %q", m[metaBehind])
 	}
 	for _, tt := range []struct {

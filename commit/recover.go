@@ -52,6 +52,9 @@ func (c *Committer) Recover(ctx context.Context) (Report, error) {
 		}
 		c.recoverRename(ctx, r, &report)
 	}
+	if err := c.area.AbortUploads(ctx); err != nil { // the next Recover tries again
+		c.log.LogAttrs(ctx, slog.LevelWarn, "uploads of an earlier mount are left in the store", slog.Any("error", err))
+	}
 	return report, nil
 }
 

@@ -26,17 +26,17 @@ const overtaken = "overtaken"
 // settle finds out what came of an attempt that was refused or not answered: nil
 // and the object if it took effect, errNotDone if the store can be asked again,
 // ErrChanged or ErrExist if another's version is there, or errUnsettled.
-func (c *Committer) settle(ctx context.Context, z *staging.Frozen, by way) (objectstore.Object, error) {
+func (p *publishing) settle(ctx context.Context, by way) (objectstore.Object, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
-	if by == byPut {
-		return c.settlePut(ctx, z.Record, z.ReaderAt())
+	if by != byAdopt {
+		return p.c.settlePut(ctx, p.z.Record, spoolOf(ctx, p.f))
 	}
 	// A rename takes the spool away: no better evidence, whoever came after.
-	if _, err := os.Lstat(z.Path); !errors.Is(err, iofs.ErrNotExist) {
+	if _, err := os.Lstat(p.z.Path); !errors.Is(err, iofs.ErrNotExist) {
 		return objectstore.Object{}, errNotDone
 	}
-	return c.adopted(ctx, z.Record), nil
+	return p.c.adopted(ctx, p.z.Record), nil
 }
 
 // adopted returns the object that the rename of r's spool made.
@@ -85,7 +85,7 @@ func isBase(obj objectstore.Object, r staging.Record) bool {
 	return r.Base != nil && r.Base.Location == obj.Location && r.Base.ETag == obj.ETag
 }
 
-// settlePut settles a Put of r, whose bytes are to be read from data.
+// settlePut settles a publish of r in requests, whose bytes are to be read from data.
 func (c *Committer) settlePut(ctx context.Context, r staging.Record, data io.ReaderAt) (objectstore.Object, error) {
 	obj, err := c.store.Stat(ctx, r.Target)
 	return c.judgePut(ctx, r, obj, err, data)

@@ -131,23 +131,24 @@ func (s *stagedNode) tear() {
 	s.fs.Log.Warn("writer killed: file kept, not published", attrPath(s.path()), attrWrite(s.file.ID()))
 }
 
-// Fsync makes the bytes durable here, and publishes them when they are a whole
-// file of their partition's format. On an O_SYNC descriptor it comes with each
-// write, which is no sign of a whole: the close publishes.
+// Fsync publishes the bytes when they are a whole file of their partition's format,
+// and else makes them durable here, also where the publish failed. On an O_SYNC
+// descriptor it comes with each write, which is no sign of a whole: the close
+// publishes.
 func (s *stagedNode) Fsync(_ context.Context, fh gofs.FileHandle, _ uint32) syscall.Errno {
 	work, cancel := s.fs.lasting()
 	defer cancel()
-	if err := s.file.Sync(work); err != nil {
-		return s.fs.fail("fsync", s.path(), err)
-	}
 	s.mu.Lock()
 	wanted := s.rule.needsFacts(s.facts())
 	s.mu.Unlock()
 	h, ok := fh.(*stagedHandle)
-	if !wanted || !ok || !h.write || h.sync || s.fs.Committer.Check(work, s.file) != nil {
-		return 0
+	if wanted && ok && h.write && !h.sync && s.fs.Committer.Check(work, s.file) == nil {
+		// What is published is durable by that: no disk is waited for.
+		if e := s.publish(work); e != 0 || !s.file.Dirty() {
+			return e
+		}
 	}
-	return s.publish(work)
+	return s.fs.fail("fsync", s.path(), s.file.Sync(work))
 }
 
 // Release ends a descriptor; the last writing one publishes what no FLUSH did.

@@ -39,6 +39,9 @@ func (z *Frozen) Plain() {}
 // none, or its bytes are in the spool.
 func (z *Frozen) WholeCopy() (objectstore.Object, bool) { return objectstore.Object{}, false }
 
+// Copies tells whether the publish would have the store copy something.
+func (z *Frozen) Copies() bool { return false }
+
 // Secure makes it possible to publish the bytes anew after a crash: a whole spool
 // gets its checksum into the record (Record.Sum), which costs no fsync, for nothing
 // is acknowledged before the store has the bytes; one over an older object is made

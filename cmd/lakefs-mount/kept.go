@@ -35,7 +35,7 @@ func (p *program) keptWrites(r *request) (*keptWrites, error) {
 	if err != nil {
 		return nil, err
 	}
-	area, err := staging.Open(stagingDir(r), staging.Options{Log: log, Store: store, AllowFull: true})
+	area, err := staging.Open(stagingDir(r), staging.Options{Log: log, Store: store, AllowFull: true, Meta: commit.Meta, PartSize: r.settings.PartSize})
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}

@@ -168,8 +168,10 @@ func (l *lake) open(ctx context.Context, r *request) error {
 	if err = makeStateDir(r.settings.StateDir); err != nil {
 		return err
 	}
+	memory := budget.New(memoryLimit(r.settings.MemoryLimit))
 	l.area, err = openArea(ctx, stagingDir(r), staging.Options{
 		Log: l.log, Store: l.store, Keep: r.settings.StagedKeep, Max: stagedMax(r.settings.StagedMax, r.settings.StateDir),
+		Meta: commit.Meta, PartSize: r.settings.PartSize, Memory: memory,
 	})
 	if err != nil {
 		return err
@@ -180,7 +182,6 @@ func (l *lake) open(ctx context.Context, r *request) error {
 		return err
 	}
 	l.closers = append(l.closers, l.attr.Close)
-	memory := budget.New(memoryLimit(r.settings.MemoryLimit))
 	l.cache = cache.New(cache.Options{Budget: memory})
 	l.closers = append(l.closers, func() error { l.cache.Close(); return nil })
 	l.view, l.catalog = newTree(r, parts{l.store, roots, l.log, l.metrics})
