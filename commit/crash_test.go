@@ -29,7 +29,10 @@ type scenario struct {
 	run    func(w *world, o *outcome) error
 }
 
-var block = strings.Repeat("0123456789abcdef", 8<<10) // one block of staging
+var (
+	block = strings.Repeat("0123456789abcdef", 8<<10) // one block of staging
+	large = block + strings.ToUpper(block) + "end"    // three parts of a world's uploads
+)
 
 func scenarios() []scenario {
 	return []scenario{
@@ -57,6 +60,16 @@ func scenarios() []scenario {
 				}
 				w.object(theirs)
 				return nil
+			})
+		}},
+		{"large", "absent", []string{"absent", large}, nil, func(w *world, o *outcome) error {
+			return w.life(o, nil, func(f *staging.File) error { return write(w, f, large, 0) })
+		}},
+		{"append to a large one", large, []string{large, large + "mine\n"}, nil, func(w *world, o *outcome) error {
+			base := w.stat()
+			return w.life(o, &base, func(f *staging.File) error {
+				_, err := f.Append(w.t.Context(), []byte("mine\n"))
+				return err
 			})
 		}},
 		{"two versions", "absent", []string{"absent", "v1", "v2"}, nil, func(w *world, o *outcome) error {
@@ -211,6 +224,9 @@ func (s scenario) check(t *testing.T, w *world, o outcome, when, seen string) {
 	}
 	if o.done != "" && slices.Index(s.lake, got) < slices.Index(s.lake, o.done) {
 		t.Errorf("%s: Commit acknowledged %.40q, and the lake has %.40q", when, o.done, got)
+	}
+	if w.parts != nil && w.parts.left() > w.lostUploads() {
+		t.Errorf("%s: %d uploads are left in the store, %d that nobody can know", when, w.parts.left(), w.lostUploads())
 	}
 	if got != s.before && got != theirs && !w.knows("db/t/f", target) {
 		t.Errorf("%s: published, and its partition is not registered", when)

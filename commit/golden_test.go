@@ -47,7 +47,7 @@ func TestGoldenOperations(t *testing.T) {
 					t.Fatal(err)
 				}
 				golden(t, w, way+"-"+map[string]string{
-					"new": "publish", "overwrite": "overwrite", "patch": "patch", "append behind another's": "append", "two versions": "versions",
+					"new": "publish", "overwrite": "overwrite", "patch": "patch", "append behind another's": "append", "large": "large", "append to a large one": "large-append", "two versions": "versions",
 				}[s.name])
 			})
 		}

@@ -27,7 +27,8 @@ type world struct {
 	t         testing.TB
 	root, dir string
 	folder    *objectstore.Folder
-	mem       *bucket           // in the folder's place, if the way is "flat"
+	mem       *bucket           // in the folder's place, if the way is "flat" or "parts"
+	parts     *bucketOfParts    // mem, if the way is "parts"
 	real      objectstore.Store // neither: a server
 	way       string
 	area      *staging.Area
@@ -43,6 +44,8 @@ type world struct {
 	steps      int
 	dieAt      int // 0: never
 	dead       bool
+	unnamed    int // uploads that were begun, and that no record names yet
+	lost       int // those of processes that ended then
 	// answer may put another answer in the place of a store call's, after its
 	// effect or, with before, without it.
 	before, answer func(op string) error
@@ -53,16 +56,18 @@ const (
 	adopt = "adopt" // a folder
 	put   = "put"   // a folder that only knows Put
 	flat  = "flat"  // a bucket: names, ETags and metadata as S3 has them, no files
+	parts = "parts" // a bucket that takes multipart uploads
 )
 
-func ways() []string { return []string{adopt, put, flat} }
+func ways() []string { return []string{adopt, put, flat, parts} }
 
 func newWorld(tb testing.TB, way string) *world {
 	tb.Helper()
 	top := tb.TempDir()
 	w := &world{t: tb, root: filepath.Join(top, "lake"), dir: filepath.Join(top, "staging"), way: way}
-	if way == flat {
+	if way == flat || way == parts {
 		w.root, w.mem = "lake", newBucket()
+		w.parts = newBucketOfParts(w.mem)
 		tb.Cleanup(func() { w.close() })
 		w.start()
 		return w
@@ -88,6 +93,7 @@ func (w *world) start() {
 	w.t.Helper()
 	w.mu.Lock()
 	w.dead, w.dieAt = false, 0
+	w.lost, w.unnamed = w.lost+w.unnamed, 0
 	w.mu.Unlock()
 	var store objectstore.Store
 	switch w.way {
@@ -97,8 +103,10 @@ func (w *world) start() {
 		store = &calls{w: w, Store: w.folder}
 	case flat:
 		store = removing{&calls{w: w, Store: w.mem}}
+	case parts:
+		store = uploading{removing{&calls{w: w, Store: w.mem}}}
 	}
-	area, err := staging.Open(w.dir, staging.Options{Store: store, Step: func(op, path string) error {
+	area, err := staging.Open(w.dir, staging.Options{Store: store, Meta: Meta, PartSize: partSize, Parallel: 1, Step: func(op, path string) error {
 		return w.step("disk " + op + " " + strings.TrimPrefix(path, w.dir+"/"))
 	}})
 	if err != nil {
@@ -124,6 +132,9 @@ func (w *world) step(what string) error {
 	if w.steps == w.dieAt {
 		w.dead = true
 		return errDead
+	}
+	if strings.HasPrefix(what, "disk rename ") && strings.HasSuffix(what, "write.json.tmp") {
+		w.unnamed = 0
 	}
 	w.log = append(w.log, what)
 	return nil

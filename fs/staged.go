@@ -72,7 +72,7 @@ type stagedHandle struct {
 
 // newWrite describes a write to the target of path.
 func newWrite(path string, t catalogview.Target) staging.NewWrite {
-	w := staging.NewWrite{Target: t.Location, Prefix: t.Prefix, Path: path}
+	w := staging.NewWrite{Target: t.Location, Prefix: t.Prefix, Path: path, Final: true}
 	if !t.Hidden {
 		w.Format = t.Format
 	}
