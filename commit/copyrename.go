@@ -86,7 +86,9 @@ func (m *copyRename) run(ctx context.Context) (objectstore.Object, error) {
 		return obj, fmt.Errorf("left to the next mount: %w", err)
 	}
 	if err != nil {
-		m.c.forget(ctx, m.note)
+		if m.c.abortCopy(ctx, m.note) == nil {
+			m.c.forget(ctx, m.note)
+		}
 		return obj, err
 	}
 	unclear, err := m.c.removeSource(ctx, m.rec)
@@ -112,7 +114,7 @@ func (m *copyRename) copy(ctx context.Context) (objectstore.Object, error) {
 	opts := objectstore.PutOptions{Cond: m.rec.Cond, Meta: meta}
 	again := retries{limit: m.c.retry}
 	for {
-		obj, err := m.c.store.Copy(ctx, m.rec.Target, m.src, opts)
+		obj, err := m.send(ctx, opts)
 		if err == nil || !isUnclear(ctx, err) && !isConflict(err) {
 			return obj, err
 		}

@@ -283,29 +283,31 @@ func TestRenameTheStoreStopsAnswering(t *testing.T) {
 // rename and of its recovery: the bytes are always at one name at least, and at
 // one in the end.
 func TestRenameCrashAtEveryStep(t *testing.T) {
-	for _, over := range []bool{false, true} {
-		steps := playRename(t, over, 0, 0)
-		if steps < 8 {
-			t.Fatalf("%d steps: the seams are gone", steps)
-		}
-		for k := 1; k <= steps; k++ {
-			for j := 0; playRename(t, over, k, j) >= j && j < 20; {
-				j++
+	for _, way := range []string{flat, parts} {
+		for _, over := range []bool{false, true} {
+			steps := playRename(t, way, over, 0, 0)
+			if steps < 8 {
+				t.Fatalf("%d steps: the seams are gone", steps)
+			}
+			for k := 1; k <= steps; k++ {
+				for j := 0; playRename(t, way, over, k, j) >= j && j < 20; {
+					j++
+				}
 			}
 		}
 	}
 }
 
-func playRename(t *testing.T, over bool, k, j int) int {
+func playRename(t *testing.T, way string, over bool, k, j int) int {
 	t.Helper()
-	w := newWorld(t, flat)
+	w := newWorld(t, way)
 	src, cond, old := w.source(), objectstore.Cond{IfNoneMatch: true}, "absent"
 	if over {
 		old = "y"
 		cond = objectstore.Cond{IfMatch: w.mem.put(w.loc(newName), []byte(old), nil).Match}
 	}
 	allowed := map[string]bool{"x/" + old: true, "x/x": true, "absent/x": true}
-	when := fmt.Sprintf("over %v, step %d, recovery's %d", over, k, j)
+	when := fmt.Sprintf("%s, over %v, step %d, recovery's %d", way, over, k, j)
 	w.steps, w.dieAt = 0, k
 	_, err := w.mv(src, cond)
 	if k == 0 && err != nil {
@@ -336,6 +338,9 @@ func playRename(t *testing.T, over bool, k, j int) int {
 	}
 	if left := w.leftovers(); len(left) > 0 {
 		t.Errorf("%s: left in the staging directory: %q", when, left)
+	}
+	if left := w.parts.left(); left > w.lostUploads() {
+		t.Errorf("%s: %d uploads are left in the store, %d that nobody can know", when, left, w.lostUploads())
 	}
 	w.close()
 	return steps

@@ -51,6 +51,11 @@ func (c *Committer) finishRename(ctx context.Context, r *staging.Rename) (done b
 	if err != nil && !errors.Is(err, errNotDone) {
 		return done, fmt.Errorf("finish the rename of %q to %q: %w", rec.Source.Key, rec.Target.Key, err)
 	}
+	if !done {
+		if err = c.abortCopy(ctx, r); err != nil {
+			return false, fmt.Errorf("give up the copy of %q to %q: %w", rec.Source.Key, rec.Target.Key, err)
+		}
+	}
 	c.forget(ctx, r)
 	return done, nil
 }
@@ -63,7 +68,11 @@ func (c *Committer) abortRename(ctx context.Context, r *staging.Rename) error {
 		return err
 	}
 	defer unlock()
-	if err := r.Drop(); err != nil {
+	err = c.abortCopy(ctx, r)
+	if err == nil {
+		err = r.Drop()
+	}
+	if err != nil {
 		return fmt.Errorf("abort the rename of %q to %q: %w", rec.Source.Key, rec.Target.Key, err)
 	}
 	c.log.LogAttrs(ctx, slog.LevelInfo, "a rename that was half done was dropped as asked",

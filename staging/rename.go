@@ -15,8 +15,8 @@ import (
 
 // Rename is a published object on its way to another name, in a store that
 // renames in two steps: on disk from before the first to after the second. It
-// has a record and no bytes. Its record does not change, and Drop may be called
-// again; otherwise it is for one goroutine.
+// has a record and no bytes. Drop may be called again; otherwise it is for one
+// goroutine.
 type Rename struct {
 	area *Area
 	rec  Record
@@ -80,6 +80,20 @@ func (r *Rename) Record() Record {
 
 // Recovered tells whether the rename was found on disk by [Open].
 func (r *Rename) Recovered() bool { return r.kept }
+
+// SetUpload notes, durably, the multipart upload that makes the copy; nil: none does
+// any more.
+func (r *Rename) SetUpload(u *objectstore.Upload) error {
+	rec := r.rec
+	rec.Upload = u
+	if err := r.area.replace(rec, true); err != nil {
+		return fmt.Errorf("note the upload of the rename of %q: %w", rec.Source.Key, err)
+	}
+	r.area.mu.Lock()
+	defer r.area.mu.Unlock()
+	r.rec = rec
+	return nil
+}
 
 // Drop forgets the rename: it is done, or did not begin.
 func (r *Rename) Drop() error {
