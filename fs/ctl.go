@@ -104,8 +104,11 @@ func (f *FS) Refresh(path string) {
 	f.dropDentries(path)
 }
 
-// recover finishes a kept write by hand.
+// recover finishes a kept write, or a rename that is half done, by hand.
 func (f *FS) recover(ctx context.Context, what, id string) error {
+	if r, ok := f.Area.FindRename(id); ok {
+		return f.recoverRename(ctx, what, r.Record())
+	}
 	w, ok := f.Area.Find(id)
 	if !ok {
 		return fmt.Errorf("write %q: %w", id, objectstore.ErrNotExist)
@@ -123,6 +126,27 @@ func (f *FS) recover(ctx context.Context, what, id string) error {
 		return f.discard(ctx, w)
 	}
 	return fmt.Errorf("recover %q: %w", what, errCommand)
+}
+
+// recoverRename finishes or forgets a rename by hand. One that is under way is
+// waited for.
+func (f *FS) recoverRename(ctx context.Context, what string, r staging.Record) error {
+	if f.ReadOnly {
+		return errReadOnly
+	}
+	var err error
+	switch what {
+	case "publish":
+		err = f.Committer.Publish(ctx, r.ID, nil)
+	case "abort":
+		err = f.Committer.Abort(ctx, r.ID)
+	default:
+		return fmt.Errorf("recover %q: %w", what, errCommand)
+	}
+	f.superseded(r.Source.Location)
+	f.superseded(r.Target)
+	f.Refresh("") // which path leads to the source is not noted
+	return err
 }
 
 // publishKept publishes a kept write under its name, if that leads to where it was

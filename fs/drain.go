@@ -3,6 +3,7 @@ package fs
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/staging"
 )
@@ -30,22 +31,52 @@ func (i *inFlight) end() {
 	}
 }
 
-// wait returns when none is in flight, or ctx is done.
-func (i *inFlight) wait(ctx context.Context) {
-	i.mu.Lock()
-	if i.n == 0 {
-		i.mu.Unlock()
+// Limits of the wait for publishes in flight: DrainIdle without a byte that moves,
+// DrainLimit in all.
+const (
+	DrainIdle  = 30 * time.Second
+	DrainLimit = 10 * time.Minute
+)
+
+// wait returns when none is in flight, when ctx is done, when moved returned the
+// same for all of DrainIdle, or after DrainLimit.
+func (i *inFlight) wait(ctx context.Context, moved func() uint64) {
+	idle := i.idles()
+	if idle == nil {
 		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, DrainLimit)
+	defer cancel()
+	tick := time.NewTicker(DrainIdle / 30)
+	defer tick.Stop()
+	last, since := moved(), time.Now()
+	for {
+		select {
+		case <-idle:
+			return
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			if n := moved(); n != last {
+				last, since = n, now
+			} else if now.Sub(since) >= DrainIdle {
+				return
+			}
+		}
+	}
+}
+
+// idles is closed when none is in flight any more; nil: none is.
+func (i *inFlight) idles() <-chan struct{} {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.n == 0 {
+		return nil
 	}
 	if i.idle == nil {
 		i.idle = make(chan struct{})
 	}
-	idle := i.idle
-	i.mu.Unlock()
-	select {
-	case <-idle:
-	case <-ctx.Done():
-	}
+	return i.idle
 }
 
 // Drain stops new files from being created, for good, and settles.
@@ -54,12 +85,12 @@ func (f *FS) Drain(ctx context.Context) []staging.Record {
 	return f.settle(ctx)
 }
 
-// settle waits until every publish in flight has ended, or ctx has, and lists the
-// files that programs still have open with bytes that are not published. What
-// earlier mounts or failed publishes left is not in the list: it is kept whatever
-// happens.
+// settle waits until every publish in flight has ended, for as long as bytes move
+// and at most for DrainLimit, or until ctx has. It lists the files that programs
+// still have open with bytes that are not published. What earlier mounts or failed
+// publishes left is not in the list: it is kept whatever happens.
 func (f *FS) settle(ctx context.Context) []staging.Record {
-	f.publishing.wait(ctx)
+	f.publishing.wait(ctx, f.Metrics.StoreSent.Value)
 	var left []staging.Record
 	for _, w := range f.Area.Files() {
 		if r := w.Record(); w.Dirty() && f.open(r.ID) {

@@ -16,16 +16,50 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/staging"
 )
 
-// stagedStatus is one unpublished file in status.json.
-type stagedStatus struct {
-	WriteID string        `json:"write_id"`
-	Path    string        `json:"path"`
-	State   staging.State `json:"state"`
-	Open    bool          `json:"open"`
-	Size    int64         `json:"size"` // bytes so far
-	Created time.Time     `json:"created"`
-	Changed time.Time     `json:"changed"`
-	Error   string        `json:"error,omitempty"`
+// WriteStatus is one unpublished file in status.json, or a rename that is half
+// done: then State is staging.Renaming. Sizes are in bytes.
+type WriteStatus struct {
+	ID       string        `json:"write_id"`
+	Path     string        `json:"path"` // of a rename: the new name's
+	State    staging.State `json:"state"`
+	Open     bool          `json:"open"`             // a program has it open
+	Size     int64         `json:"size"`             // so far
+	Uploaded int64         `json:"uploaded"`         // what the store has of it already, which nobody sees yet
+	Source   string        `json:"source,omitempty"` // of a rename: the URI where the object was
+	Target   string        `json:"target,omitempty"` // of a rename: the URI where it is to be
+	Created  time.Time     `json:"created"`
+	Changed  time.Time     `json:"changed"`
+	Error    string        `json:"error,omitempty"`
+}
+
+// Renames tells whether w is a rename.
+func (w WriteStatus) Renames() bool { return w.State == staging.Renaming }
+
+// Unpublished lists what of area waits to be published or finished, files and then
+// renames, each oldest first; Open is false. aborting counts the dropped files whose
+// uploads are yet to be freed in the store.
+func Unpublished(area *staging.Area) (list []WriteStatus, aborting int) {
+	list = []WriteStatus{}
+	for _, w := range area.Files() {
+		r := w.Record()
+		switch {
+		case r.State == staging.Aborting:
+			aborting++
+		case w.Dirty():
+			list = append(list, WriteStatus{
+				ID: r.ID, Path: r.Path, State: r.State, Size: w.Size(), Uploaded: w.Uploaded(),
+				Created: r.Created, Changed: r.Changed, Error: r.Error,
+			})
+		}
+	}
+	for _, w := range area.Renames() {
+		r := w.Record()
+		list = append(list, WriteStatus{
+			ID: r.ID, Path: r.Path, State: r.State, Size: r.Size, Source: uri(r.Source.Location), Target: uri(r.Target),
+			Created: r.Created, Changed: r.Changed, Error: r.Error,
+		})
+	}
+	return list, aborting
 }
 
 // mountStatus is the root's part of status.json.
@@ -46,7 +80,10 @@ type directoryStatus struct {
 	Mount *mountStatus        `json:"mount,omitempty"`
 	View  *catalogview.Status `json:"catalog,omitempty"`
 	// Staged: the unpublished files of the directory; of the root: all.
-	Staged []stagedStatus `json:"staged"`
+	Staged []WriteStatus `json:"staged"`
+	// Aborting, of the root: how many files that were dropped have uploads that are
+	// yet to be freed in the store.
+	Aborting int `json:"aborting,omitempty"`
 }
 
 var writeNames = map[WriteLevel]string{ //nolint:gochecknoglobals // a constant table
@@ -55,7 +92,7 @@ var writeNames = map[WriteLevel]string{ //nolint:gochecknoglobals // a constant 
 
 // statusJSON makes status.json of a directory; of the root, of the mount.
 func (f *FS) statusJSON(ctx context.Context, dir string) ([]byte, error) {
-	s := directoryStatus{Staged: []stagedStatus{}}
+	s := directoryStatus{Staged: []WriteStatus{}}
 	if dir == "" {
 		s.Mount = &mountStatus{
 			Version: f.Version, Source: f.Source, PID: os.Getpid(), Started: f.started,
@@ -74,13 +111,15 @@ func (f *FS) statusJSON(ctx context.Context, dir string) ([]byte, error) {
 		}
 		s.View = &view
 	}
-	for _, w := range f.Area.Files() {
-		if r := w.Record(); w.Dirty() && (dir == "" || inDirectory(r.Path, dir)) {
-			s.Staged = append(s.Staged, stagedStatus{
-				WriteID: r.ID, Path: r.Path, State: r.State, Open: f.open(r.ID),
-				Size: w.Size(), Created: r.Created, Changed: r.Changed, Error: r.Error,
-			})
+	all, aborting := Unpublished(f.Area)
+	for _, w := range all {
+		if dir == "" || inDirectory(w.Path, dir) {
+			w.Open = f.open(w.ID)
+			s.Staged = append(s.Staged, w)
 		}
+	}
+	if dir == "" {
+		s.Aborting = aborting
 	}
 	return indentJSON(s)
 }

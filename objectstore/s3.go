@@ -33,11 +33,14 @@ type S3Options struct {
 	// Observe is told of each HTTP request, retries included, when its answer's
 	// headers came or it failed. It is called concurrently, and must not block.
 	Observe func(S3Request)
+	// Sent is told of the bytes of each request's body as they go out, retries
+	// included. It is called concurrently, and must not block.
+	Sent func(n int)
 }
 
 // S3Request is one HTTP request as it went.
 type S3Request struct {
-	Operation string // stat, list, read, put, copy, delete
+	Operation string // stat, list, read, put, copy, delete; of uploads upload (begin one), part, complete, abort
 	Retry     bool   // an earlier one of the same call failed
 	Status    int    // HTTP status; 0: no answer
 	Err       error  // as the call would return it; nil: success

@@ -107,7 +107,7 @@ func (c *sender) Do(req *http.Request) (*http.Response, error) {
 		rt = c.s3.fresh
 	}
 	if req.Body != nil && req.Body != http.NoBody {
-		req.Body = &sentBody{ReadCloser: req.Body, attempt: a}
+		req.Body = &sentBody{ReadCloser: req.Body, attempt: a, sent: c.s3.o.Sent}
 	}
 	req.Header.Set("Accept-Encoding", "identity") // the bytes as they are stored
 	a.start = time.Now()
@@ -149,11 +149,15 @@ func (a *attempt) note(resp *http.Response) {
 type sentBody struct {
 	io.ReadCloser
 	attempt *attempt
+	sent    func(n int) // nil: nobody else counts
 }
 
 func (b *sentBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.attempt.bytes.Add(int64(n))
+	if b.sent != nil {
+		b.sent(n)
+	}
 	b.attempt.progress()
 	return n, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -36,7 +37,7 @@ func bounded[T any](ctx context.Context, limit time.Duration, op func() (T, erro
 	case <-timer.C:
 		return *new(T), errNoAnswer
 	case <-ctx.Done():
-		return *new(T), ctx.Err()
+		return *new(T), context.Cause(ctx)
 	}
 }
 
@@ -44,10 +45,15 @@ func bounded[T any](ctx context.Context, limit time.Duration, op func() (T, erro
 // long does. It asks by statfs, which the kernel never answers from a cache: a
 // stat of a mount that has just died may look well.
 func answers(ctx context.Context, path string) bool {
+	err := askMount(ctx, path)
+	return err == nil || errors.Is(err, errNoAnswer)
+}
+
+func askMount(ctx context.Context, path string) error {
 	_, err := bounded(ctx, answerTimeout, func() (struct{}, error) {
 		return struct{}{}, unix.Statfs(path, new(unix.Statfs_t))
 	})
-	return err == nil || errors.Is(err, errNoAnswer)
+	return err
 }
 
 // readControl reads a file of the mount's .lakefs/.
@@ -72,4 +78,28 @@ func writeControl(ctx context.Context, mountpoint, command string, limit time.Du
 		return fmt.Errorf("%s: %w", mountpoint, bare(err))
 	}
 	return nil
+}
+
+// longControl is writeControl for a command that takes as long as bytes move: it is
+// waited for while the mount answers other questions, and at most for limit.
+func longControl(ctx context.Context, mountpoint, command string, limit time.Duration) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer cancel(nil)
+	watching.Go(func() {
+		tick := time.NewTicker(answerTimeout)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+			if err := askMount(ctx, mountpoint); err != nil {
+				cancel(err)
+			}
+		}
+	})
+	return writeControl(ctx, mountpoint, command, limit)
 }

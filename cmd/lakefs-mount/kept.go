@@ -7,6 +7,7 @@ import (
 
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/commit"
+	"github.com/lakefs-mount/lakefs-mount/fs"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/staging"
 )
@@ -47,16 +48,17 @@ func (p *program) keptWrites(r *request) (*keptWrites, error) {
 	return &keptWrites{store: store, view: view, catalog: src, area: area, committer: committer}, nil
 }
 
-func (k *keptWrites) list(context.Context) ([]stagedWrite, error) {
-	all := []stagedWrite{}
-	for _, f := range k.area.Files() {
-		rec := f.Record()
-		all = append(all, stagedWrite{
-			ID: rec.ID, Path: rec.Path, State: string(rec.State), Size: f.Size(),
-			Created: rec.Created, Changed: rec.Changed, Error: rec.Error,
-		})
+func (k *keptWrites) list(context.Context) (stagedList, error) {
+	all, aborting := fs.Unpublished(k.area)
+	return stagedList{Staged: all, Aborting: aborting}, nil
+}
+
+func (k *keptWrites) uploaded(_ context.Context, w stagedWrite) int64 {
+	f, ok := k.area.Find(w.ID)
+	if !ok {
+		return 0
 	}
-	return all, nil
+	return f.Uploaded()
 }
 
 func (k *keptWrites) publish(ctx context.Context, w stagedWrite) error {

@@ -2,29 +2,30 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	iofs "io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/lakefs-mount/lakefs-mount/fs"
 	"github.com/lakefs-mount/lakefs-mount/internal/settings"
 )
 
 const recoverLong = `Shows the files that were written and not published: their writer was killed,
 their publish failed, or the mount ended before they were complete. Nothing of
-it is published or removed by itself.
+it is published or removed by itself. A rename in a bucket that is half done
+(state renaming) is shown too: --publish finishes it, or forgets it where the
+copy was never made; --abort forgets it, and leaves what is at either name.
 
 Of a running mount name the MOUNTPOINT. After a crash name SOURCE and MOUNTPOINT
 as they were (and --state-dir, if it was given), or mount again first.
@@ -32,26 +33,33 @@ as they were (and --state-dir, if it was given), or mount again first.
 --publish and --abort take write ids, their first eight digits, or all. One of
 --publish, --abort and --save at a time.`
 
-// stagedWrite is one unpublished file, as status.json has it.
-type stagedWrite struct {
-	ID      string    `json:"write_id"`
-	Path    string    `json:"path"`
-	State   string    `json:"state"`
-	Open    bool      `json:"open"`
-	Size    int64     `json:"size"`
-	Created time.Time `json:"created"`
-	Changed time.Time `json:"changed"`
-	Error   string    `json:"error,omitempty"`
+// stagedWrite is one unpublished file, or a rename that is half done.
+type stagedWrite = fs.WriteStatus
+
+// nameOf is what w is called in messages, quoted.
+func nameOf(w stagedWrite) string {
+	if w.Renames() {
+		return fmt.Sprintf("the rename of %q to %q", w.Source, w.Target)
+	}
+	return strconv.Quote(w.Path)
+}
+
+// stagedList is what there is of them.
+type stagedList struct {
+	Staged   []stagedWrite `json:"staged"`
+	Aborting int           `json:"aborting"` // dropped files whose uploads are yet to be freed in the store
 }
 
 // stagedWrites is where unpublished files are: a running mount, or the state
 // directory of one that ended.
 type stagedWrites interface {
-	list(ctx context.Context) ([]stagedWrite, error)
+	list(ctx context.Context) (stagedList, error)
 	publish(ctx context.Context, w stagedWrite) error
 	abort(ctx context.Context, w stagedWrite) error
 	// save copies the bytes into dir, replaces nothing, and returns the path.
 	save(ctx context.Context, w stagedWrite, dir string) (string, error)
+	// uploaded is how many bytes of w the store has by now.
+	uploaded(ctx context.Context, w stagedWrite) int64
 	io.Closer
 }
 
@@ -144,43 +152,99 @@ func (p *program) recover(ctx context.Context, writes stagedWrites, o recoverOpt
 	if err != nil {
 		return err
 	}
-	publish, err := choose(all, o.publish)
-	if err != nil {
-		return err
-	}
-	abort, err := choose(all, o.abort)
-	if err != nil {
-		return err
-	}
-	if len(o.publish) == 0 && len(o.abort) == 0 && o.save == "" {
+	ids, task := o.task(writes)
+	if task.do == nil {
 		return p.listStaged(all, o.json)
 	}
-	var problems []error
-	done := func(verb string, w stagedWrite, err error) {
-		if err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", w.ID, err))
-			return
-		}
-		p.printf("%s %q (%s)\n", verb, w.Path, w.ID)
+	chosen, err := choose(all.Staged, ids)
+	if err != nil {
+		return err
 	}
 	if o.save != "" {
-		for _, w := range all {
-			to, err := writes.save(ctx, w, o.save)
-			done("saved as "+quoted(to)+":", w, err)
+		chosen = slices.DeleteFunc(slices.Clone(chosen), stagedWrite.Renames) // they have no bytes here
+	}
+	return p.doEach(ctx, chosen, task)
+}
+
+// recoverTask is what recover does to each of the writes that were chosen.
+type recoverTask struct {
+	do    func(ctx context.Context, w stagedWrite) (done string, err error)
+	moved func(ctx context.Context, w stagedWrite) int64 // bytes, while do is under way
+}
+
+// task is what the options ask for, and of which writes; it has no do where they
+// ask for a list.
+func (o recoverOptions) task(writes stagedWrites) (ids []string, t recoverTask) {
+	switch {
+	case o.save != "":
+		to := func(w stagedWrite) string { return filepath.Join(o.save, path.Base(w.Path)) }
+		return []string{allIDs}, recoverTask{
+			do: func(ctx context.Context, w stagedWrite) (string, error) {
+				saved, err := writes.save(ctx, w, o.save)
+				return "saved as " + quoted(saved) + ":", err
+			},
+			moved: func(_ context.Context, w stagedWrite) int64 { return sizeOf(to(w)) },
+		}
+	case len(o.publish) > 0:
+		return o.publish, recoverTask{
+			do: func(ctx context.Context, w stagedWrite) (string, error) {
+				done := "published"
+				if w.Renames() {
+					done = "settled" // finished, or it had not begun
+				}
+				return done, writes.publish(ctx, w)
+			},
+			moved: writes.uploaded,
+		}
+	case len(o.abort) > 0:
+		return o.abort, recoverTask{
+			do:    func(ctx context.Context, w stagedWrite) (string, error) { return "dropped", writes.abort(ctx, w) },
+			moved: func(context.Context, stagedWrite) int64 { return 0 },
 		}
 	}
-	for _, w := range publish {
-		done("published", w, writes.publish(ctx, w))
+	return nil, recoverTask{}
+}
+
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0 // it is not there yet
 	}
-	for _, w := range abort {
-		done("dropped", w, writes.abort(ctx, w))
+	return info.Size()
+}
+
+// doEach does a task to each write, whatever comes of the others.
+func (p *program) doEach(ctx context.Context, chosen []stagedWrite, t recoverTask) error {
+	var total int64
+	for _, w := range chosen {
+		total += w.Size
+	}
+	bar := p.newProgress(total)
+	defer bar.clear()
+	var problems []error
+	for _, w := range chosen {
+		var done string
+		err := bar.follow(
+			ctx, w.Size,
+			func(ctx context.Context) int64 { return t.moved(ctx, w) },
+			func() (err error) { done, err = t.do(ctx, w); return err },
+		)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", w.ID, err))
+			continue
+		}
+		bar.clear()
+		p.printf("%s %s (%s)\n", done, nameOf(w), w.ID)
 	}
 	return errors.Join(problems...)
 }
 
+// allIDs is every write, in the place of ids.
+const allIDs = "all"
+
 // choose finds the writes that ids name.
 func choose(all []stagedWrite, ids []string) ([]stagedWrite, error) {
-	if slices.Equal(ids, []string{"all"}) {
+	if slices.Equal(ids, []string{allIDs}) {
 		return all, nil
 	}
 	var chosen []stagedWrite
@@ -194,117 +258,48 @@ func choose(all []stagedWrite, ids []string) ([]stagedWrite, error) {
 	return chosen, nil
 }
 
-func (p *program) listStaged(all []stagedWrite, asJSON bool) error {
+func (p *program) listStaged(all stagedList, asJSON bool) error {
 	if asJSON {
-		return p.printJSON(all)
+		return p.printJSON(all.Staged)
 	}
-	if len(all) == 0 {
+	if len(all.Staged) == 0 {
 		p.printf("Nothing is unpublished.\n")
-		return nil
+	} else if err := p.printStaged(all.Staged); err != nil {
+		return err
 	}
+	if all.Aborting > 0 {
+		p.printf("Of %s that %s dropped the store has parts yet: a mount frees them.\n", countOf(all.Aborting, "file"), wasWere(all.Aborting))
+	}
+	return nil
+}
+
+func wasWere(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}
+
+// printStaged prints a line for each write.
+func (p *program) printStaged(all []stagedWrite) error {
 	w := tabwriter.NewWriter(p.stdout, 0, 8, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "ID\tSTATE\tSIZE\tAGE\tPATH\tLAST ERROR") // Flush tells
+	_, _ = fmt.Fprintln(w, "ID\tSTATE\tSIZE\tUPLOADED\tAGE\tPATH\tLAST ERROR") // Flush tells
 	for _, s := range all {
-		state, reason := s.State, "-"
+		state, reason, name := string(s.State), "-", strconv.Quote(s.Path)
 		if s.Open {
 			state += ", open"
 		}
 		if s.Error != "" {
-			reason = fmt.Sprintf("%q", s.Error)
+			reason = strconv.Quote(s.Error)
+		}
+		if s.Renames() {
+			name = fmt.Sprintf("%q → %q", s.Source, s.Target)
 		}
 		age := time.Since(s.Changed).Truncate(time.Second)
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%v\t%q\t%s\n", s.ID, state, sizeText(s.Size), age, s.Path, reason)
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%v\t%s\t%s\n", s.ID, state, sizeText(s.Size), sizeText(s.Uploaded), age, name, reason)
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
 	return nil
-}
-
-// runningWrites are those of the mount at a mount point.
-type runningWrites struct{ mountpoint string }
-
-func (r runningWrites) list(ctx context.Context) ([]stagedWrite, error) {
-	return stagedIn(ctx, r.mountpoint)
-}
-
-// stagedIn lists the unpublished files of a running mount.
-func stagedIn(ctx context.Context, mountpoint string) ([]stagedWrite, error) {
-	raw, err := readControl(ctx, mountpoint, "status.json")
-	if err != nil {
-		return nil, fmt.Errorf("ask the mount at %q: %w", mountpoint, err)
-	}
-	var status struct {
-		Staged []stagedWrite `json:"staged"`
-	}
-	if err := json.Unmarshal(raw, &status); err != nil {
-		return nil, fmt.Errorf("ask the mount at %q: %w", mountpoint, err)
-	}
-	for _, w := range status.Staged {
-		if len(w.ID) < 8 {
-			return nil, fmt.Errorf("ask the mount at %q: a write without an id", mountpoint)
-		}
-	}
-	return status.Staged, nil
-}
-
-func (r runningWrites) publish(ctx context.Context, w stagedWrite) error {
-	err := writeControl(ctx, r.mountpoint, "recover publish "+w.ID, drainTimeout+answerTimeout)
-	if err == nil {
-		return nil
-	}
-	// The control file can answer an errno alone; the record says why, if it is there.
-	var answer syscall.Errno
-	all, statusErr := stagedIn(ctx, r.mountpoint)
-	i := slices.IndexFunc(all, func(now stagedWrite) bool { return now.ID == w.ID })
-	switch {
-	case statusErr != nil || !errors.As(err, &answer):
-	case i >= 0 && all[i].Error != "":
-		err = fmt.Errorf("%w: %s", err, all[i].Error)
-	case i < 0 && !errors.Is(answer, iofs.ErrNotExist): // it was not gone before
-		return fmt.Errorf("%q is published, but its partition is not registered in the catalog: %w"+
-			" (the mount's log says why; it is tried again while mounted, and by the next publish into it)", w.Path, answer)
-	}
-	return fmt.Errorf("publish %q: %w", w.Path, err)
-}
-
-func (r runningWrites) abort(ctx context.Context, w stagedWrite) error {
-	if err := writeControl(ctx, r.mountpoint, "recover abort "+w.ID, answerTimeout); err != nil {
-		return fmt.Errorf("abort %q: %w", w.Path, err)
-	}
-	return nil
-}
-
-func (r runningWrites) save(_ context.Context, w stagedWrite, dir string) (string, error) {
-	from := filepath.Join(r.mountpoint, ".lakefs", "staged", "~"+w.ID[:8])
-	base := path.Base(w.Path)
-	if w.Path == "" {
-		base = w.ID // its record is damaged
-	}
-	to := filepath.Join(dir, base)
-	if err := copyNew(from, to); err != nil {
-		return "", fmt.Errorf("save %q: %w", w.Path, err)
-	}
-	return to, nil
-}
-
-func (r runningWrites) Close() error { return nil }
-
-// copyNew copies a file durably to a name that is not there.
-func copyNew(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close() //nolint:errcheck // only read
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	err = errors.Join(err, out.Sync(), out.Close())
-	if err != nil {
-		_ = os.Remove(to) // a part of it would look like the whole
-	}
-	return err
 }

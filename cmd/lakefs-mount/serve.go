@@ -170,8 +170,7 @@ func (s *served) await(ctx context.Context, signals <-chan os.Signal) error {
 	for {
 		select {
 		case <-s.ended: // unmounted by someone else
-			s.report(ctx, s.drainFor(ctx, drainTimeout))
-			return nil
+			return s.report(ctx, s.fs.Drain(ctx))
 		case sig := <-signals:
 			switch sig {
 			case syscall.SIGHUP:
@@ -222,17 +221,13 @@ func (s *served) abort(ctx context.Context) error {
 	if _, mounted, err := mountedAt(s.r.mountpoint); err == nil && !mounted {
 		detachErr = nil
 	}
-	problems := []error{errAborted, detachErr}
-	for _, rec := range s.unpublished() {
-		problems = append(problems, fmt.Errorf("not published: %q (%s); after the next mount see lakefs-mount recover", rec.Path, rec.ID))
-	}
-	s.p.errorf("lakefs-mount: %v\n", errors.Join(problems...))
+	s.p.errorf("lakefs-mount: %v\n", errors.Join(errAborted, detachErr, unpublishedError(s.unpublished())))
 	os.Exit(exitFailed) // requests in flight keep what a clean end would close
 	return nil
 }
 
 func (s *served) unmount(ctx context.Context) error {
-	left := s.drainFor(ctx, drainTimeout)
+	left := s.fs.Drain(ctx)
 	unmountCtx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
 	busy, err := s.mount.Unmount(unmountCtx)
@@ -244,23 +239,19 @@ func (s *served) unmount(ctx context.Context) error {
 	}
 	select {
 	case <-s.ended:
-		left = s.drainFor(ctx, drainTimeout) // closes that came with the unmount
+		left = s.fs.Drain(ctx) // closes that came with the unmount
 	case <-ctx.Done():
 	case <-time.After(detachedTimeout):
 		// The connection ends with this process; what is open is staged.
 		s.log.LogAttrs(ctx, slog.LevelWarn, "files stayed open; the mount ends without them")
-		s.report(ctx, s.unpublished())
+		err := s.report(ctx, s.unpublished())
 		s.p.errorf("lakefs-mount: %q: files stayed open, what was written to them is staged: see lakefs-mount recover\n", s.r.mountpoint)
+		if err != nil {
+			s.p.errorf("lakefs-mount: %v\n", err)
+		}
 		os.Exit(exitFailed)
 	}
-	s.report(ctx, left)
-	return nil
-}
-
-func (s *served) drainFor(ctx context.Context, limit time.Duration) []staging.Record {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	return s.fs.Drain(ctx)
+	return s.report(ctx, left)
 }
 
 func (s *served) unpublished() []staging.Record {
@@ -273,11 +264,22 @@ func (s *served) unpublished() []staging.Record {
 	return left
 }
 
-func (s *served) report(ctx context.Context, left []staging.Record) {
+// report logs what is left unpublished, and returns the error that names it.
+func (s *served) report(ctx context.Context, left []staging.Record) error {
 	for _, rec := range left {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "not published, kept: see lakefs-mount recover",
 			slog.String("path", rec.Path), slog.String("id", rec.ID), slog.String("state", string(rec.State)), slog.String("error", rec.Error))
 	}
+	return unpublishedError(left)
+}
+
+// unpublishedError names what is left; nil: nothing is.
+func unpublishedError(left []staging.Record) error {
+	var problems []error
+	for _, rec := range left {
+		problems = append(problems, fmt.Errorf("not published: %q (%s); after the next mount see lakefs-mount recover", rec.Path, rec.ID))
+	}
+	return errors.Join(problems...)
 }
 
 // logProblems logs what of the catalog cannot be used, and the remedy. Of a Glue

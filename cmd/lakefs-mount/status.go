@@ -11,6 +11,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lakefs-mount/lakefs-mount/staging"
 )
 
 // mountStatus is what is known of one mount. Status is its .lakefs/status.json
@@ -28,7 +30,7 @@ func (p *program) statusCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status [MOUNTPOINT]",
-		Short: "Show the mounts: unpublished files, cache, requests, errors",
+		Short: "Show the mounts: unpublished files, uploads, cache, requests, errors",
 		Args:  arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			table, err := statusTable(args)
@@ -134,31 +136,77 @@ func (p *program) printStatus(all []mountStatus) error {
 	}
 	w := tabwriter.NewWriter(p.stdout, 0, 8, 2, ' ', 0)
 	row := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) } // Flush tells
-	row("MOUNT POINT", "SOURCE", "STATE", "UNPUBLISHED", "OPEN", "CACHE HITS", "REQUESTS", "ERRORS")
+	row("MOUNT POINT", "SOURCE", "STATE", "UNPUBLISHED", "UPLOADS", "OPEN", "CACHE HITS", "REQUESTS", "FAILED", "ERRORS")
 	for _, s := range all {
 		if s.State != "running" {
-			row(quoted(s.MountPoint), quoted(s.Source), s.State, "-", "-", "-", "-", "-")
+			row(quoted(s.MountPoint), quoted(s.Source), s.State, "-", "-", "-", "-", "-", "-", "-")
 			continue
 		}
 		row(quoted(s.MountPoint), quoted(s.Source), s.State,
 			fmt.Sprintf("%.0f files, %s", s.sum("staged_writes", ""), sizeText(int64(s.sum("staged_bytes", "")))),
+			strconv.Itoa(s.uploads()),
 			fmt.Sprintf("%.0f", s.sum("open_handles", "")),
 			percent(s.sum("cache_hits_total", ""), s.sum("cache_misses_total", "")),
 			fmt.Sprintf("%.0f", s.sum("store_requests_total", "")+s.sum("catalog_requests_total", "")),
-			fmt.Sprintf("%.0f", s.sum("fuse_operations_total", `outcome="error"`)))
+			fmt.Sprintf("%.0f", s.sum("store_requests_total", outcomeError)+s.sum("catalog_requests_total", outcomeError)),
+			fmt.Sprintf("%.0f", s.sum("fuse_operations_total", outcomeError)))
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
 	for _, s := range all {
-		if s.State == "dead" {
-			p.printf("%q is dead: mount it again, or clear it: %s\n", s.MountPoint, detachCommand(s.MountPoint))
-		}
-		if store := s.store(); store.Kind == "s3" {
-			p.printf("%s\n", storeLine(s.MountPoint, store))
+		if err := p.printMount(s); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// outcomeError is the label of what failed; a refusal that a rule asks for has another.
+const outcomeError = `outcome="error"`
+
+// printMount prints what is to be said of one mount below the table.
+func (p *program) printMount(s mountStatus) error {
+	if s.State == "dead" {
+		p.printf("%q is dead: mount it again, or clear it: %s\n", s.MountPoint, detachCommand(s.MountPoint))
+	}
+	if store := s.store(); store.Kind == "s3" {
+		p.printf("%s\n", storeLine(s.MountPoint, store))
+	}
+	staged := s.staged().Staged
+	if len(staged) == 0 {
+		return nil
+	}
+	p.printf("\nNot published in %s:\n", quoted(s.MountPoint))
+	shown := staged[:min(len(staged), shownMax)]
+	if err := p.printStaged(shown); err != nil {
+		return err
+	}
+	if more := len(staged) - len(shown); more > 0 {
+		p.printf("and %d more: lakefs-mount recover %s\n", more, shellQuote(s.MountPoint))
+	}
+	return nil
+}
+
+// shownMax is how many unpublished files of a mount are shown.
+const shownMax = 20
+
+// staged are the unpublished files that the mount tells of.
+func (s mountStatus) staged() (list stagedList) {
+	if len(s.Status) == 0 || json.Unmarshal(s.Status, &list) != nil {
+		return stagedList{}
+	}
+	return list
+}
+
+// uploads counts the files that are on their way to the store, seen by nobody yet.
+func (s mountStatus) uploads() (n int) {
+	for _, w := range s.staged().Staged {
+		if w.Uploaded > 0 || w.State == staging.Publishing {
+			n++
+		}
+	}
+	return n
 }
 
 // store is what the mount tells of its store.

@@ -72,6 +72,7 @@ func s3Options(r *request, log *slog.Logger, set *lakemetrics.Set) objectstore.S
 	}
 	if set != nil {
 		o.Observe = func(q objectstore.S3Request) { countRequest(set, q) }
+		o.Sent = func(n int) { set.StoreSent.Add(int64(n)) }
 	}
 	return o
 }
@@ -83,7 +84,7 @@ func countRequest(set *lakemetrics.Set, q objectstore.S3Request) {
 	if q.Retry {
 		set.StoreRetries.Inc()
 	}
-	if q.Err == nil && q.Operation == "put" { // else it is a request's XML
+	if q.Err == nil && (q.Operation == "put" || q.Operation == "part") { // else it is a request's XML
 		set.StoreBytes.With(lakemetrics.DirectionWritten).Add(q.Bytes)
 	}
 }

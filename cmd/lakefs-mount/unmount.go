@@ -14,10 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
-)
 
-// drainTimeout bounds how long an unmount waits for publishes in flight.
-const drainTimeout = 30 * time.Second
+	"github.com/lakefs-mount/lakefs-mount/fs"
+)
 
 func (p *program) unmountCommand() *cobra.Command {
 	return &cobra.Command{
@@ -112,11 +111,12 @@ func exitOf(pid int) func(limit time.Duration) {
 // drain has the mount finish its publishes. What its writers left unpublished
 // (killed, failed) is kept, and no reason to stay mounted.
 func (p *program) drain(ctx context.Context, path string) error {
-	drainErr := writeControl(ctx, path, "drain", drainTimeout+answerTimeout)
+	drainErr := longControl(ctx, path, "drain", fs.DrainLimit+answerTimeout)
 	if drainErr == nil {
 		return nil
 	}
-	left, err := stagedIn(ctx, path)
+	list, err := stagedIn(ctx, path)
+	left := list.Staged
 	if err != nil || len(left) == 0 {
 		return fmt.Errorf("drain %w", drainErr)
 	}
@@ -126,7 +126,7 @@ func (p *program) drain(ctx context.Context, path string) error {
 		}
 	}
 	for _, w := range left {
-		p.errorf("not published (%s), kept: %q\n", w.State, w.Path)
+		p.errorf("not published (%s), kept: %s\n", w.State, nameOf(w))
 	}
 	return nil
 }

@@ -39,6 +39,7 @@ type Set struct {
 	StoreRequests *CounterVec   // operation, outcome
 	StoreSeconds  *HistogramVec // operation
 	StoreBytes    *CounterVec   // direction
+	StoreSent     *Counter      // bytes of requests, as they go out
 	StoreRetries  *Counter
 
 	// cache: bound to cache.Stats
@@ -94,7 +95,7 @@ func (s *Set) addFS() {
 func (s *Set) addStore() {
 	operation := Label{"operation", []string{
 		"stat", "list", "read", "put", "copy", "delete", "open", "adopt", "rename",
-		"make_directory", "rename_directory",
+		"make_directory", "rename_directory", "upload", "part", "complete", "abort",
 	}}
 	s.StoreRequests = s.CounterVec("lakefs_mount_store_requests_total",
 		"Requests to the object store, by operation and outcome.", operation, outcomes())
@@ -103,6 +104,8 @@ func (s *Set) addStore() {
 	s.StoreBytes = s.CounterVec("lakefs_mount_store_bytes_total",
 		"Bytes of objects read from and written to the store.",
 		Label{"direction", []string{DirectionRead, DirectionWritten}})
+	s.StoreSent = s.Counter("lakefs_mount_store_sent_bytes_total",
+		"Bytes of requests to the object store as they go out, retries included.")
 	s.StoreRetries = s.Counter("lakefs_mount_store_retries_total", "Requests to the object store asked again.")
 }
 
