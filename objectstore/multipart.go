@@ -16,8 +16,8 @@ const (
 
 // ErrNoUpload: the multipart upload is not there any more: it was completed, or
 // aborted by others, or one of its parts is not what it was. Nothing that was sent
-// with it counts, unless a Stat finds the object. Errors that wrap it wrap
-// [ErrUnavailable] too.
+// with it counts, unless a Stat finds the object; AbortUpload frees what may be
+// left of it. Errors that wrap it wrap [ErrUnavailable] too.
 var ErrNoUpload = errors.New("no such multipart upload")
 
 // Upload names a multipart upload of an object that is not there yet. It can be
@@ -25,9 +25,11 @@ var ErrNoUpload = errors.New("no such multipart upload")
 type Upload struct {
 	Location
 	ID string `json:"id"`
-	// Checksum is the algorithm that its parts are summed up by, and the object
-	// by FULL_OBJECT; "": none.
+	// Checksum is the algorithm that its parts are summed up by (crc32c, crc64nvme,
+	// sha256); "": none, which says nothing of what else protects them on the way.
 	Checksum string `json:"checksum,omitempty"`
+	// FullObject: the store sums the object up by it too (a CRC), and compares.
+	FullObject bool `json:"full_object,omitempty"`
 }
 
 // Part is a part of an upload that the store has. It can be kept on disk.
@@ -62,5 +64,7 @@ type Multipart interface {
 	CompleteUpload(ctx context.Context, u Upload, parts []Part, opts PutOptions) (Object, error)
 
 	// AbortUpload frees what the store has of u. One that is not there is a success.
+	// A part that is still on its way, or being copied, may outlive it: callers wait
+	// for their parts first.
 	AbortUpload(ctx context.Context, u Upload) error
 }

@@ -51,7 +51,8 @@ type S3 struct {
 	closed  atomic.Bool
 
 	conditions conditions // on writes, as the store keeps them
-	copyLimit  int64      // larger objects are copied in parts; 0: maxS3Put
+	uploads    uploads    // what the store does with them
+	copyLimit  int64      // larger objects are copied in parts; 0: MaxPutSize
 
 	mu struct {
 		sync.Mutex

@@ -75,7 +75,7 @@ func (s *S3) holds(ctx context.Context, loc Location, cond Cond) error {
 	case err != nil:
 		return err
 	case cond.IfNoneMatch:
-		return &storeError{sentinel: ErrExist}
+		return &storeError{sentinel: ErrExist, text: "version " + printable(o.ETag) + " is there"}
 	case o.ETag != cond.IfMatch:
 		return &storeError{sentinel: ErrChanged, text: "version " + printable(o.ETag) + " is there"}
 	}

@@ -69,7 +69,7 @@ func (s *S3) copyMax() int64 {
 	if s.copyLimit > 0 {
 		return s.copyLimit
 	}
-	return maxS3Put
+	return MaxPutSize
 }
 
 // duplicate is one object on its way to another key of the store.
@@ -109,13 +109,13 @@ func (d *duplicate) self(ctx context.Context) (Object, error) {
 	return headObject(d.dst, d.head), nil
 }
 
-// source is the header that names the source: escaped once.
-func (d *duplicate) source() *string {
-	_, bucket, ok := strings.Cut(d.src.Bucket, "@")
+// copySource is the header that names the source: escaped once.
+func copySource(src Location) *string {
+	_, bucket, ok := strings.Cut(src.Bucket, "@")
 	if !ok {
-		bucket = d.src.Bucket
+		bucket = src.Bucket
 	}
-	return aws.String(bucket + "/" + httpbinding.EscapePath(d.src.Key, false))
+	return aws.String(bucket + "/" + httpbinding.EscapePath(src.Key, false))
 }
 
 func (d *duplicate) write() write {
@@ -155,7 +155,7 @@ func (d *duplicate) input(acc access) *s3.CopyObjectInput {
 	o := d.s.o
 	in := &s3.CopyObjectInput{
 		Bucket: acc.bucket, Key: aws.String(d.dst.Key),
-		CopySource: d.source(), CopySourceIfMatch: quoteETag(d.src.ETag),
+		CopySource: copySource(d.src.Location), CopySourceIfMatch: quoteETag(d.src.ETag),
 		ServerSideEncryption: types.ServerSideEncryption(o.SSE), SSEKMSKeyId: nonEmpty(o.SSEKMSKeyID),
 		StorageClass: types.StorageClass(o.StorageClass), RequestPayer: d.s.payer(),
 		ExpectedBucketOwner: d.s.owner(), ExpectedSourceBucketOwner: d.s.owner(),

@@ -11,6 +11,11 @@ import (
 	"hash/crc32"
 	"hash/crc64"
 	"io"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/middleware"
 )
 
 // sumBuffer bytes are read at a time to sum a body up.
@@ -42,7 +47,10 @@ func digestOf(ctx context.Context, r io.ReaderAt, size int64, algorithm string, 
 	if sum != nil {
 		hashes = append(hashes, sum)
 	}
-	if payload {
+	switch {
+	case payload && algorithm == sumSHA256:
+		sign = sum // one pass tells both
+	case payload:
 		sign = sha256.New()
 		hashes = append(hashes, sign)
 	}
@@ -60,6 +68,47 @@ func digestOf(ctx context.Context, r io.ReaderAt, size int64, algorithm string, 
 		d.payload = hex.EncodeToString(sign.Sum(nil))
 	}
 	return d, nil
+}
+
+// signed spares the SDK reading the body for its signature.
+func (d digest) signed(o *s3.Options) {
+	if d.payload == "" {
+		return
+	}
+	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+		set := func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+			return next.HandleInitialize(v4.SetPayloadHash(ctx, d.payload), in)
+		}
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("PayloadDigest", set), middleware.Before)
+	})
+}
+
+// sums is a checksum in the field of its algorithm, as requests and answers have it.
+type sums struct{ crc32c, crc64nvme, sha256 *string }
+
+// sumsOf puts a checksum into its field; "" into none.
+func sumsOf(algorithm, sum string) sums {
+	switch sum := nonEmpty(sum); algorithm {
+	case sumSHA256:
+		return sums{sha256: sum}
+	case sumCRC64NVME:
+		return sums{crc64nvme: sum}
+	default:
+		return sums{crc32c: sum}
+	}
+}
+
+// of is the checksum of an algorithm; "": it is not there.
+func (s sums) of(algorithm string) string {
+	switch algorithm {
+	case sumCRC32C:
+		return aws.ToString(s.crc32c)
+	case sumCRC64NVME:
+		return aws.ToString(s.crc64nvme)
+	case sumSHA256:
+		return aws.ToString(s.sha256)
+	}
+	return ""
 }
 
 // newSum is nil for no checksum. NewS3 has checked the name.
@@ -100,6 +149,14 @@ func sourceError(size, off int64, err error) error {
 		return fmt.Errorf("source of %d bytes ends at %d: %w", size, off, io.ErrUnexpectedEOF)
 	}
 	return fmt.Errorf("read source: %w", err)
+}
+
+// streamed is size bytes of r as the transport takes them; nil without any.
+func streamed(r io.ReaderAt, size int64, failure *sourceFailure) io.Reader {
+	if size == 0 {
+		return nil
+	}
+	return &body{source: io.NewSectionReader(r, 0, size), failed: failure.set}
 }
 
 // body is the source as the transport takes it. An error of the source is kept,

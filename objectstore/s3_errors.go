@@ -104,7 +104,7 @@ func meaning(code string) (sentinel error, passing, ok bool) {
 	case "NotImplemented":
 		return errors.ErrUnsupported, false, true
 	case "NoSuchUpload": // a 404 that says nothing of the object
-		return ErrUnavailable, false, true
+		return errNoUpload, false, true
 	case "RequestTimeout", "SlowDown", "InternalError", "ServiceUnavailable", "Throttling", "ThrottlingException",
 		"RequestLimitExceeded", "BadDigest", "IncompleteBody", "OperationAborted", "ConditionalRequestConflict":
 		return ErrUnavailable, true, true
@@ -175,16 +175,27 @@ func (a *attempt) failure(ctx context.Context, err error) *storeError {
 
 // of is the failure as an operation may take it. A listing is answered by 404 for
 // want of the bucket alone, which has a code of its own, and a read names the key:
-// any other 404 comes from something on the way, and says nothing of objects.
+// any other 404 comes from something on the way, and says nothing of objects. What
+// a part, and what completes an upload, does not find is the upload. A store that
+// copies nothing may know no such method.
 func (e *storeError) of(op string, head bool) *storeError {
+	if op == "copy" && e.sentinel == nil && e.status == http.StatusMethodNotAllowed {
+		e.sentinel = errors.ErrUnsupported
+	}
 	if !errors.Is(e.sentinel, ErrNotExist) || head {
 		return e
 	}
 	if op == "list" || op == "read" && e.code != "NoSuchKey" && e.code != "NoSuchVersion" {
 		e.sentinel, e.passing, e.odd = ErrUnavailable, true, true
 	}
+	if op == "part" || op == "complete" {
+		e.sentinel = errNoUpload
+	}
 	return e
 }
+
+// errNoUpload is [ErrNoUpload] as errors have it.
+var errNoUpload = fmt.Errorf("%w: %w", ErrNoUpload, ErrUnavailable)
 
 // noETag: an object that the store knows no version of, or no answer of S3's.
 const noETag = badAnswer("an answer without ETag, by which one version of an object is told from another")

@@ -27,20 +27,20 @@ func TestS3Large(t *testing.T) {
 	s := onServer(t, server, func(o *S3Options) { o.Timeout = 5 * time.Minute })
 	bucket := server.Bucket(t)
 	at := func(key string) Location { return Location{Bucket: bucket, Key: key} }
-	src, err := s.Put(t.Context(), at("src"), zeroes{}, maxS3Put, PutOptions{Cond: Cond{IfNoneMatch: true}})
+	src, err := s.Put(t.Context(), at("src"), zeroes{}, MaxPutSize, PutOptions{Cond: Cond{IfNoneMatch: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key, limit := range map[string]int64{"whole": 0, "parts": maxS3Put - 1} {
+	for key, limit := range map[string]int64{"whole": 0, "parts": MaxPutSize - 1} {
 		s.copyLimit = limit
 		if _, err := s.Copy(t.Context(), at(key), src, PutOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		o, err := s.Stat(t.Context(), at(key))
-		if err != nil || o.Size != maxS3Put {
+		if err != nil || o.Size != MaxPutSize {
 			t.Errorf("%s: %d bytes, %v", key, o.Size, err)
 		}
-		_, body, err := s.Read(t.Context(), o, maxS3Put-3, 10)
+		_, body, err := s.Read(t.Context(), o, MaxPutSize-3, 10)
 		if err != nil {
 			t.Fatal(err)
 		}

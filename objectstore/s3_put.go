@@ -12,15 +12,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
-
-// maxS3Put is what one PutObject, and one CopyObject, takes, in bytes.
-const maxS3Put = 5 << 30
 
 // contentType is that of every object that is made here.
 const contentType = "application/octet-stream"
@@ -33,8 +29,8 @@ func (s *S3) Put(ctx context.Context, loc Location, r io.ReaderAt, size int64, o
 	if err := checkS3Key(loc.Key); err != nil {
 		return Object{}, failS3("put", loc, err)
 	}
-	if size > maxS3Put {
-		return Object{}, failS3("put", loc, fmt.Errorf("%d bytes are more than one request takes, %d: %w", size, int64(maxS3Put), ErrTooLarge))
+	if size > MaxPutSize {
+		return Object{}, failS3("put", loc, fmt.Errorf("%d bytes are more than one request takes, %d: %w", size, int64(MaxPutSize), ErrTooLarge))
 	}
 	d, err := digestOf(ctx, r, size, s.o.Checksum, !s.isTLS())
 	if err != nil {
@@ -82,14 +78,9 @@ func (u *upload) put(ctx context.Context, w write) (Object, error) {
 func (u *upload) send(ctx context.Context, acc access, cond Cond) (Object, error) {
 	in := u.input(acc, cond)
 	var source sourceFailure
-	if u.size > 0 {
-		in.Body = &body{source: io.NewSectionReader(u.source, 0, u.size), failed: source.set}
-	}
-	out, err := acc.client.PutObject(ctx, in, u.signed)
-	if failed := source.get(); failed != nil {
-		return Object{}, &storeError{sentinel: failed, text: "nothing was stored"}
-	}
-	if err != nil {
+	in.Body = streamed(u.source, u.size, &source)
+	out, err := acc.client.PutObject(ctx, in, u.digest.signed)
+	if err = source.or(err); err != nil {
 		return Object{}, err
 	}
 	o := Object{Location: u.loc, Size: u.size, ETag: unquoteETag(out.ETag), Meta: u.meta}
@@ -109,28 +100,9 @@ func (u *upload) input(acc access, cond Cond) *s3.PutObjectInput {
 		StorageClass: types.StorageClass(o.StorageClass), RequestPayer: u.s.payer(), ExpectedBucketOwner: u.s.owner(),
 	}
 	in.IfMatch, in.IfNoneMatch = conditionHeaders(cond)
-	switch sum := nonEmpty(u.digest.checksum); o.Checksum {
-	case sumSHA256:
-		in.ChecksumSHA256 = sum
-	case sumCRC64NVME:
-		in.ChecksumCRC64NVME = sum
-	default:
-		in.ChecksumCRC32C = sum
-	}
+	sums := sumsOf(o.Checksum, u.digest.checksum)
+	in.ChecksumCRC32C, in.ChecksumCRC64NVME, in.ChecksumSHA256 = sums.crc32c, sums.crc64nvme, sums.sha256
 	return in
-}
-
-// signed spares the SDK reading the body for its signature.
-func (u *upload) signed(o *s3.Options) {
-	if u.digest.payload == "" {
-		return
-	}
-	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-		set := func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
-			return next.HandleInitialize(v4.SetPayloadHash(ctx, u.digest.payload), in)
-		}
-		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("PayloadDigest", set), middleware.Before)
-	})
 }
 
 func nonEmpty(v string) *string {
@@ -172,8 +144,12 @@ func (f *sourceFailure) set(err error) {
 	f.err = err
 }
 
-func (f *sourceFailure) get() error {
+// or is the failure, if there is one: err if not.
+func (f *sourceFailure) or(err error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.err
+	if f.err != nil {
+		return &storeError{sentinel: f.err, text: "nothing was stored"}
+	}
+	return err
 }

@@ -22,7 +22,7 @@ type write struct {
 
 	unclear bool // an earlier request may have taken effect
 	lost    bool // likewise, and nobody answered it
-	digests int  // requests that the store took for corrupt
+	digests digests
 }
 
 // do makes requests until one of them takes effect or the write fails. Bytes
@@ -73,13 +73,11 @@ func (w *write) after(ctx context.Context, err error) (Object, error) {
 	case status == http.StatusPreconditionFailed,
 		code == "NoSuchKey" && w.cond.IfMatch != "":
 		return w.settle(ctx, &storeError{sentinel: ErrChanged, text: code})
-	case code == "NoSuchUpload": // completed by an earlier request, or aborted by others
+	case uploadGone(w.op, status, code): // completed by an earlier request, or aborted by others
 		w.unclear = true
-		return w.settle(ctx, &storeError{sentinel: ErrUnavailable, text: code})
-	case code == "BadDigest", code == "XAmzContentSHA256Mismatch":
-		// Once it may have been the network. Twice the source is not what it was.
-		w.digests++
-		err = &storeError{sentinel: ErrUnavailable, text: code + ": the store received other bytes than were summed up", passing: w.digests == 1}
+		return w.settle(ctx, &storeError{sentinel: errNoUpload, text: code})
+	case corrupt(code):
+		err = w.digests.refused(code)
 	case status < 400 || status >= 500 || status == http.StatusRequestTimeout || status == http.StatusConflict:
 		w.unclear, w.lost = true, status == 0
 	}
@@ -98,13 +96,43 @@ func (w *write) settle(ctx context.Context, conflict error) (Object, error) {
 		return Object{}, conflict
 	case err != nil:
 		return Object{}, &storeError{sentinel: ErrUnavailable, text: err.Error()}
-	case w.id == "" && w.etag == "":
+	case w.id == "" && w.etag == "" && !errors.Is(conflict, ErrNoUpload):
 		return Object{}, &storeError{sentinel: ErrUnavailable, text: "an answer was lost, and nothing tells whose object is there"}
 	case o.ETag == w.cond.IfMatch:
 	case w.id != "" && o.Meta[MetaWriteID] == w.id, w.id == "" && o.ETag == w.etag:
 		return o, nil
 	}
 	return Object{}, conflict
+}
+
+// uploadGone tells whether an answer means that the upload, or a part, is not there.
+func uploadGone(op string, status int, code string) bool {
+	switch code {
+	case "NoSuchUpload", "InvalidPart", "InvalidPartOrder":
+		return true
+	case "NoSuchKey", "NotFound":
+		return op == "complete" && status == http.StatusNotFound
+	}
+	return false
+}
+
+// corrupt tells whether a code means that other bytes came than were summed up.
+func corrupt(code string) bool {
+	switch code {
+	case "BadDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch":
+		return true
+	}
+	return false
+}
+
+// digests counts the requests of a call that the store took for corrupt.
+type digests int
+
+// refused is what one more means. Once it may have been the network. Twice the
+// source is not what it was.
+func (n *digests) refused(code string) error {
+	*n++
+	return &storeError{sentinel: ErrUnavailable, text: code + ": the store received other bytes than were summed up", passing: *n == 1}
 }
 
 // answered is the HTTP status and the code of S3 of an SDK's error.
