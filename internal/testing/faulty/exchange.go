@@ -38,6 +38,7 @@ type Exchange struct {
 	gone     context.Context //nolint:containedctx // the client's: done when it left
 	flush    func() error    // sends what was written of the answer
 	detached bool            // the store's work goes on when the client leaves
+	received atomic.Int64    // bytes of the request's body
 	bodyEnd  atomic.Int64    // when the request was read to its end, in Unix nanoseconds
 }
 
@@ -53,11 +54,19 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 	x.bodyEnd.Store(q.When.UnixNano())
 	x.HTTP.Body = x.latency.request(x, x.HTTP.Body)
 	resp, err := x.latency.answer(x, func() (*http.Response, error) { return x.pass(x.rules) }) //nolint:contextcheck // the exchange knows it
+	p.note(x)
 	if err != nil {
 		abandon(w, err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // read to its end, or given up
 	p.reply(w, resp, q)
+}
+
+// note tells the log how much of the request's body was read.
+func (p *Proxy) note(x *Exchange) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	x.Request.Received = x.received.Load()
 }
 
 // enter counts a request, and finds what applies to it; not so when the proxy ends.

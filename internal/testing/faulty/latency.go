@@ -24,12 +24,13 @@ func (p *Proxy) SetLatency(l Latency) {
 	p.mu.latency = l
 }
 
-// request paces the request's body, and notes its end.
+// request paces and counts the request's body, and notes its end.
 func (l Latency) request(x *Exchange, body io.ReadCloser) io.ReadCloser {
 	if body == nil || body == http.NoBody {
 		return body
 	}
 	return &reader{ReadCloser: l.pace(x, body), read: func(n int, err error) (int, error) {
+		x.received.Add(int64(n))
 		if err == io.EOF { //nolint:errorlint // a Reader's contract
 			x.bodyEnd.Store(time.Now().UnixNano())
 		}

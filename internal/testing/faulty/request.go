@@ -18,8 +18,9 @@ type Request struct {
 	Header http.Header // If-Match, X-Amz-Copy-Source and all the rest
 	Query  url.Values
 
-	Status int   // of the answer; 0: none yet, or none at all
-	Sent   int64 // bytes of the answer's body that were sent
+	Status   int   // of the answer; 0: none yet, or none at all
+	Sent     int64 // bytes of the answer's body that were sent
+	Received int64 // bytes of the request's body that were read; told when the answer begins
 }
 
 func newRequest(r *http.Request) *Request {

@@ -231,6 +231,16 @@ func (s *Server) Resume(tb testing.TB) {
 	must(tb, s.process.resume())
 }
 
+// Pid is the process id of the server, 0 when it does not run.
+func (s *Server) Pid() int {
+	s.process.mu.Lock()
+	defer s.process.mu.Unlock()
+	if s.process.mu.run == nil {
+		return 0
+	}
+	return s.process.mu.run.pid
+}
+
 // Dir is the directory of a bucket of versitygw, in which its objects are files;
 // "" for other servers.
 func (s *Server) Dir(bucket string) string {

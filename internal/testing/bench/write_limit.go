@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+)
+
+// What a plain program does with the SDK, in a process of its own: the limit.
+const (
+	limitPart   = 8 << 20
+	limitFlight = 16
+)
+
+// child runs one of the bench's own processes, that prints how long it took.
+func child(name string, args []string) error {
+	if len(args) < 3 {
+		return fmt.Errorf("child %s: want three arguments", name)
+	}
+	ctx := context.Background()
+	var t timing
+	var err error
+	switch name {
+	case "upload":
+		t, err = limitUpload(ctx, args[0], args[1], args[2])
+	case "copy":
+		t, err = limitCopy(ctx, args[0], args[1], args[2])
+	case "append":
+		t, err = limitAppend(ctx, args[0], args[1], args[2])
+	case "steps":
+		t, err = steps(args[0], args[1], args[2])
+	default:
+		err = fmt.Errorf("no child %q", name)
+	}
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(t)
+}
+
+// timing is what a child tells.
+type timing struct {
+	Work  float64 `json:"work"`  // seconds, without what is a program's start
+	Close float64 `json:"close"` // of these, close(2)
+}
+
+func since(began time.Time) float64 { return time.Since(began).Seconds() }
+
+func client(ctx context.Context, endpoint string) (*s3.Client, error) {
+	h := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.MaxIdleConnsPerHost, t.WriteBufferSize = 2*limitFlight, 64<<10
+	})
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(h))
+	if err != nil {
+		return nil, err
+	}
+	return s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle, o.BaseEndpoint = true, &endpoint }), nil
+}
+
+// limitUpload uploads a file in parts, many at once.
+func limitUpload(ctx context.Context, endpoint, key, path string) (t timing, err error) {
+	c, err := client(ctx, endpoint)
+	if err != nil {
+		return t, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return t, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	st, err := f.Stat()
+	if err != nil {
+		return t, err
+	}
+	began := time.Now()
+	u, err := c.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: aws.String(benchBucket), Key: &key})
+	if err != nil {
+		return t, err
+	}
+	parts := make([]types.CompletedPart, (st.Size()+limitPart-1)/limitPart)
+	group, ctx2 := errgroup.WithContext(ctx)
+	group.SetLimit(limitFlight)
+	for i := range parts {
+		group.Go(func() (err error) {
+			off := int64(i) * limitPart
+			parts[i], err = sendPart(ctx2, c, u, i+1, io.NewSectionReader(f, off, min(limitPart, st.Size()-off)))
+			return err
+		})
+	}
+	if err = group.Wait(); err == nil {
+		err = complete(ctx, c, u, parts)
+	}
+	return timing{Work: since(began)}, err
+}
+
+func sendPart(ctx context.Context, c *s3.Client, u *s3.CreateMultipartUploadOutput, number int, body *io.SectionReader) (types.CompletedPart, error) {
+	n := aws.Int32(int32(number))
+	out, err := c.UploadPart(ctx, &s3.UploadPartInput{
+		Bucket: u.Bucket, Key: u.Key, UploadId: u.UploadId, PartNumber: n, Body: body, ContentLength: aws.Int64(body.Size()),
+	})
+	if err != nil {
+		return types.CompletedPart{}, err
+	}
+	return types.CompletedPart{ETag: out.ETag, PartNumber: n}, nil
+}
+
+func complete(ctx context.Context, c *s3.Client, u *s3.CreateMultipartUploadOutput, parts []types.CompletedPart) error {
+	_, err := c.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
+		Bucket: u.Bucket, Key: u.Key, UploadId: u.UploadId, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
+	})
+	return err
+}
+
+// limitCopy copies an object in the store.
+func limitCopy(ctx context.Context, endpoint, key, from string) (t timing, err error) {
+	c, err := client(ctx, endpoint)
+	if err != nil {
+		return t, err
+	}
+	began := time.Now()
+	_, err = c.CopyObject(ctx, &s3.CopyObjectInput{Bucket: aws.String(benchBucket), Key: &key, CopySource: aws.String(benchBucket + "/" + from)})
+	return timing{Work: since(began)}, err
+}
+
+// limitAppend puts an object's bytes and a file behind them in its place.
+func limitAppend(ctx context.Context, endpoint, key, path string) (t timing, err error) {
+	c, err := client(ctx, endpoint)
+	if err != nil {
+		return t, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return t, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	began := time.Now()
+	u, err := c.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: aws.String(benchBucket), Key: &key})
+	if err != nil {
+		return t, err
+	}
+	old, err := c.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
+		Bucket: u.Bucket, Key: u.Key, UploadId: u.UploadId, PartNumber: aws.Int32(1), CopySource: aws.String(benchBucket + "/" + key),
+	})
+	if err != nil {
+		return t, err
+	}
+	added, err := sendPart(ctx, c, u, 2, io.NewSectionReader(f, 0, appended))
+	if err != nil {
+		return t, err
+	}
+	err = complete(ctx, c, u, []types.CompletedPart{{ETag: old.CopyPartResult.ETag, PartNumber: aws.Int32(1)}, added})
+	return timing{Work: since(began)}, err
+}
+
+// steps writes a new file by steps of a size, and times the writes and the close.
+func steps(path, step, count string) (t timing, err error) {
+	size, err1 := strconv.Atoi(step)
+	n, err2 := strconv.Atoi(count)
+	if err = errors.Join(err1, err2); err != nil {
+		return t, err
+	}
+	buf := make([]byte, size)
+	for i := range buf {
+		buf[i] = byte(i*7 + 1) // no hole
+	}
+	began := time.Now()
+	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		return t, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	for range n {
+		if _, err = unix.Write(fd, buf); err != nil {
+			break
+		}
+	}
+	written := time.Now()
+	err = errors.Join(err, unix.Close(fd))
+	return timing{Work: since(began), Close: since(written)}, err
+}
