@@ -108,12 +108,15 @@ func deviceOf(info os.FileInfo) uint64 {
 
 // stagedWrite is an unpublished file in status.json.
 type stagedWrite struct {
-	ID    string `json:"write_id"`
-	Path  string `json:"path"`
-	State string `json:"state"`
-	Open  bool   `json:"open"`
-	Size  int64  `json:"size"`
-	Error string `json:"error"`
+	ID       string `json:"write_id"`
+	Path     string `json:"path"`
+	State    string `json:"state"`
+	Open     bool   `json:"open"`
+	Size     int64  `json:"size"`
+	Uploaded int64  `json:"uploaded"`
+	Source   string `json:"source"`
+	Target   string `json:"target"`
+	Error    string `json:"error"`
 }
 
 // shown is where the mount shows its bytes.

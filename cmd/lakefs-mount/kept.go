@@ -73,7 +73,13 @@ func (k *keptWrites) publish(ctx context.Context, w stagedWrite) error {
 }
 
 func (k *keptWrites) abort(ctx context.Context, w stagedWrite) error {
-	return k.committer.Abort(ctx, w.ID)
+	if err := k.committer.Abort(ctx, w.ID); err != nil {
+		return err
+	}
+	if err := k.area.AbortUploads(ctx); err != nil {
+		return fmt.Errorf("%s is dropped, and what the store has of it is not freed yet: %w (the next mount tries again)", nameOf(w), err)
+	}
+	return nil
 }
 
 func (k *keptWrites) save(ctx context.Context, w stagedWrite, dir string) (string, error) {

@@ -234,6 +234,16 @@ func TestStatusCountsUnpublishedFiles(t *testing.T) {
 	if r := lake.Run("status"); r.Code != 0 || !strings.Contains(r.Out, lake.Root) || !strings.Contains(r.Out, "1 files") {
 		t.Errorf("status prints %q", r.Out)
 	}
+	staged := all[0].staged().Staged
+	if len(staged) != 1 || staged[0].Size != 7 || all[0].uploads() != 0 {
+		t.Fatalf("status --json has %+v unpublished, want one of 7 bytes", staged)
+	}
+	r = lake.Run("status", lake.Root)
+	for _, part := range []string{staged[0].ID, "torn ", "7 B", "0 B", `"sales/notes/dt=2026-01-01/torn.csv"`, `"its writer was killed by a signal"`} {
+		if !strings.Contains(r.Out, part) {
+			t.Errorf("status prints\n%swhich lacks %q", r.Out, part)
+		}
+	}
 }
 
 // torn leaves one file in the lake whose writer was killed.

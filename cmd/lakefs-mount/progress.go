@@ -25,10 +25,12 @@ func (p *program) newProgress(total int64) *progress {
 	if f, ok := p.stderr.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) || total == 0 {
 		return &progress{}
 	}
-	return &progress{bar: progressbar.NewOptions64(
+	bar := progressbar.NewOptions64(
 		total, progressbar.OptionSetWriter(p.stderr), progressbar.OptionShowBytes(true), progressbar.OptionFullWidth(),
 		progressbar.OptionThrottle(progressEvery/4), progressbar.OptionClearOnFinish(),
-	)}
+	)
+	_ = bar.RenderBlank() // a terminal that is gone stops nothing
+	return &progress{bar: bar}
 }
 
 // follow does one piece of the work, of size bytes; meanwhile moved says how many
@@ -60,7 +62,7 @@ func (g *progress) follow(ctx context.Context, size int64, moved func(context.Co
 }
 
 func (g *progress) show(n int64) {
-	_ = g.bar.Set64(n) // a terminal that is gone stops nothing
+	_ = g.bar.Set64(n) // as above
 }
 
 // clear takes the bar off the line, for a message or for good.

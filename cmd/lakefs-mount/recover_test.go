@@ -1,6 +1,9 @@
 package main
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,4 +25,25 @@ func TestRecoverDoesOneThingAtATime(t *testing.T) {
 		t.Errorf("after the refusals: %q", r.Out)
 	}
 	lake.MustSh("test ! -e sales/notes/dt=2026-01-01/torn.csv")
+}
+
+// TestRecoverShowsItsProgressOnATerminalAlone, and there on stderr.
+func TestRecoverShowsItsProgressOnATerminalAlone(t *testing.T) {
+	if _, err := exec.LookPath("script"); err != nil {
+		t.Skip("no script(1) here, which makes a terminal")
+	}
+	lake := mounttest.Mount(t, sales(t))
+	torn(t, lake)
+	if r := lake.Run("recover", "--save", t.TempDir(), lake.Root); r.Code != 0 || r.Err != "" || strings.Count(r.Out, "\n") != 1 {
+		t.Errorf("without a terminal: exit code %d, %q %q, want one line", r.Code, r.Out, r.Err)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	script := lake.Binary() + ` recover --save=` + t.TempDir() + ` ` + lake.Root + ` >` + out
+	r := lake.Exec("script", "-qec", script, "/dev/null")
+	if r.Code != 0 || !strings.Contains(r.Out, "0%") {
+		t.Errorf("on a terminal: exit code %d, %q, want a bar", r.Code, r.Out)
+	}
+	if raw, err := os.ReadFile(out); err != nil || !strings.HasPrefix(string(raw), "saved as ") || strings.Contains(string(raw), "%") {
+		t.Errorf("stdout has %q (%v), want the line alone", raw, err)
+	}
 }

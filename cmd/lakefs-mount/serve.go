@@ -106,6 +106,7 @@ func (s *served) run(ctx context.Context, signals <-chan os.Signal, sink *logSin
 	var running sync.WaitGroup
 	running.Go(func() { s.logProblems(beside) })
 	running.Go(func() { s.expireKept(beside) })
+	running.Go(func() { s.abortUploads(beside) })
 	err := s.await(ctx, signals)
 	stop()
 	running.Wait()
@@ -124,6 +125,28 @@ func (s *served) expireKept(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// abortEvery is how often the store is asked again to free uploads that nobody needs.
+const abortEvery = time.Minute
+
+// abortUploads frees what could not be freed when its write ended. That it cannot
+// be yet is logged once for all of the time that it cannot.
+func (s *served) abortUploads(ctx context.Context) {
+	tick := time.NewTicker(abortEvery)
+	defer tick.Stop()
+	for failing := false; ; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		err := s.area.AbortUploads(ctx)
+		if err != nil && !failing && ctx.Err() == nil {
+			s.log.LogAttrs(ctx, slog.LevelWarn, "uploads that nobody needs are not freed in the store yet", slog.Any("error", err))
+		}
+		failing = err != nil
 	}
 }
 
