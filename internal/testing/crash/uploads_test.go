@@ -3,6 +3,10 @@ package crash_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -114,4 +118,49 @@ func (r *rig) wantUploads() {
 			r.t.Errorf("another's upload of %s: %v, %v", u.key, parts, err)
 		}
 	}
+}
+
+// orphans are uploads that the mount began and no record names, after a kill. A kill
+// that fell between the effect of CreateMultipartUpload and its record leaves one,
+// which nobody can know of: no part was sent to it then.
+func (r *rig) orphans() []upload {
+	r.t.Helper()
+	records := r.records()
+	var found []upload
+	for _, u := range r.ownUploads() {
+		if strings.Contains(records, u.id) {
+			continue
+		}
+		found = append(found, u)
+		if q := r.gate.sent(u.id); q != nil {
+			r.t.Errorf("no record names the upload %v, which was sent %v", u, q)
+		}
+	}
+	return found
+}
+
+// records are all that the staging directory has.
+func (r *rig) records() string {
+	r.t.Helper()
+	var all strings.Builder
+	for _, id := range r.writes() {
+		raw, err := os.ReadFile(filepath.Join(r.Staged(), id, "write.json"))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			r.t.Error(err)
+		}
+		all.Write(raw)
+	}
+	return all.String()
+}
+
+// sent is a request for parts of an upload, or its end; nil: there was none.
+func (g *gate) sent(id string) *request {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, q := range g.log {
+		if q.upload == id && q.op != "CreateMultipartUpload" {
+			return q
+		}
+	}
+	return nil
 }
