@@ -18,7 +18,7 @@ import (
 )
 
 // copySize is the most that is held of a body.
-const copySize int64 = 64 << 10
+const copySize int64 = 256 << 10
 
 // ErrClosed is returned by a fault that closes the connection without an answer.
 var ErrClosed = errors.New("connection closed by a fault")
@@ -194,7 +194,7 @@ func (p *Proxy) reply(w http.ResponseWriter, resp *http.Response, q *Request) {
 	if resp.ContentLength >= 0 {
 		size = min(size, resp.ContentLength+1)
 	}
-	sent, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{resp.Body}, make([]byte, size))
+	sent, err := copyWide(w, resp.Body, size)
 	p.mu.Lock()
 	q.Sent = sent
 	p.mu.Unlock()

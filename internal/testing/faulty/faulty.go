@@ -91,8 +91,7 @@ func Start(server *s3test.Server, fail func(format string, args ...any)) (*Proxy
 		DisableCompression:    true, // bodies are to pass as they are
 		MaxIdleConnsPerHost:   256,
 		ExpectContinueTimeout: time.Second,
-		WriteBufferSize:       int(copySize),
-		ReadBufferSize:        int(copySize),
+		DialContext:           dialWide,
 	}
 	p.life, p.end = context.WithCancel(context.Background())
 	p.mu.conns = make(map[net.Conn]struct{})

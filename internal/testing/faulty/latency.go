@@ -61,6 +61,10 @@ func (x *Exchange) sinceRequest(d time.Duration) time.Duration {
 	return time.Until(time.Unix(0, x.bodyEnd.Load()).Add(d))
 }
 
+// granularity is how far a body may be ahead of its rate before its end: to wait
+// for each piece of a fast one costs more than to copy it.
+const granularity = 2 * time.Millisecond
+
 // pace is body at no more than the rate, from its first byte on.
 func (l Latency) pace(x *Exchange, body io.ReadCloser) io.ReadCloser {
 	if l.BytesPerSecond == 0 {
@@ -74,7 +78,11 @@ func (l Latency) pace(x *Exchange, body io.ReadCloser) io.ReadCloser {
 		}
 		total += int64(n)
 		due := time.Duration(float64(total) / float64(l.BytesPerSecond) * float64(time.Second))
-		if gone := pause(x.gone, time.Until(begin.Add(due))); gone != nil {
+		ahead := time.Until(begin.Add(due))
+		if err == nil && ahead < granularity {
+			return n, nil
+		}
+		if gone := pause(x.gone, ahead); gone != nil {
 			return n, gone
 		}
 		return n, err
