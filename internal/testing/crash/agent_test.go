@@ -36,10 +36,14 @@ type task struct {
 	Chunks int  // bytes a write; 0: 1 MiB
 }
 
+// errDead: a call failed for the daemon is gone.
+var errDead = errors.New("the daemon is gone")
+
 // outcome is what came of it: acknowledged only if Err is "".
 type outcome struct {
 	ID    int
 	Err   string
+	Dead  bool              // the daemon is gone
 	Raw   []byte            // of "read"
 	Files map[string]string // of "walk": brief of each file, by path below Path
 }
@@ -126,6 +130,9 @@ func (a *agent) ask(k task) (outcome, error) {
 	select {
 	case o := <-c:
 		if o.Err != "" {
+			if o.Dead {
+				return o, fmt.Errorf("%w: %s", errDead, o.Err)
+			}
 			return o, errors.New(o.Err)
 		}
 		return o, nil
@@ -154,6 +161,7 @@ func runAgent() {
 			o := outcome{ID: k.ID}
 			if err := held.run(k, &o); err != nil {
 				o.Err = err.Error()
+				o.Dead = errors.Is(err, syscall.ENOTCONN) || errors.Is(err, syscall.ECONNABORTED)
 			}
 			mu.Lock()
 			defer mu.Unlock()

@@ -31,6 +31,7 @@ type rig struct {
 	part    string // the directory of the round ("db/text/dt=2026-01-01")
 	round   int
 	foreign []upload // of another writer
+	spare   string   // key at which another mount may have an upload
 }
 
 // rigOptions describe a rig.
@@ -339,7 +340,8 @@ func (r *rig) trace() string {
 		return ""
 	}
 	var b strings.Builder
-	for _, q := range r.gate.requests(r.Key(r.part)) {
+	all := r.gate.requests(r.Key(r.part))
+	for _, q := range all[max(0, len(all)-40):] {
 		fmt.Fprintf(&b, "  %v\n", &q)
 	}
 	return b.String()

@@ -94,6 +94,9 @@ func (r *rig) ownUploads() []upload {
 	}
 	var own []upload
 	for u := range all {
+		if u.key == r.spare {
+			continue
+		}
 		own = append(own, u)
 	}
 	return own

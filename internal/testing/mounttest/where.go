@@ -132,7 +132,7 @@ func (l *Lake) storeEnv() []string {
 // and no proxy.
 func (l *Lake) Second(flags ...string) *Lake {
 	l.t.Helper()
-	return Mount(l.t, Options{Flags: flags, of: l})
+	return Mount(l.t, Options{Flags: flags, Timeout: l.o.Timeout, of: l})
 }
 
 // OnS3 tells that the lake is in a bucket.
