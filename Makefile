@@ -5,7 +5,10 @@ BIN      := bin/lakefs-mount
 DEMO     ?= demo
 FUZZTIME ?= 20s
 TIMEOUT  ?= 20m
-LARGE_TIMEOUT ?= 60m
+LARGE_TIMEOUT ?= 90m
+# How long the tests that kill go on, or how many kills: 30m, 5000.
+SOAK     ?= 30m
+SOAK_TIMEOUT ?= 12h
 # PySpark and its jars, some 800 MB that `make test` does without.
 SPARK    := .cache/spark
 PKGS     ?= ./...
@@ -27,7 +30,7 @@ TEST_TOOLS := $(DEMO_TOOLS) gcc=gcc rsync=rsync vim=vim gawk=gawk ed=ed patch=pa
 	sqlite3=sqlite3 jq=jq node=nodejs ps=procps perl=perl git=git python3=python3 xxd=xxd \
 	getfattr=attr bzip2=bzip2 xz=xz-utils zstd=zstd cpio=cpio curl=curl flock=util-linux
 
-.PHONY: all build demo deps fuse venv test test-large test-spark race fuzz bench lint fmt cover e2e check clean
+.PHONY: all build demo deps fuse venv test test-large test-spark race soak fuzz bench bench-write lint fmt cover e2e check clean
 
 all: build
 
@@ -67,12 +70,21 @@ test-spark: deps ## the test with PySpark, which is downloaded once into .cache/
 e2e: deps ## the mount's tests alone
 	@GO="$(GO)" tools/test.sh $(MOUNTS) -timeout $(TIMEOUT) ./fs/... ./cmd/... ./internal/testing/...
 
+soak: deps ## the crash tests at length: for SOAK=30m, or SOAK=5000 kills
+	@LAKEFS_SOAK=$(SOAK) GO="$(GO)" tools/test.sh $(MOUNTS) -p 1 -v -timeout $(SOAK_TIMEOUT) -run 'Crash|Kill' ./commit ./staging ./internal/testing/crash/...
+
 fuzz: ## each fuzz target for FUZZTIME
 	@GO="$(GO)" tools/fuzz.sh $(FUZZTIME)
 
 bench: fuse ## benchmarks, beside go-fuse's loopback where there is one
 	$(GO) run ./internal/testing/bench $(BENCHFLAGS)
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m $(PKGS)
+
+bench-write: fuse ## writing to an S3 store that is far away, beside a plain program with the AWS SDK
+	@GO="$(GO)" tools/versitygw.sh >/dev/null
+	@mkdir -p .cache
+	$(GO) build -buildvcs=false -o .cache/bench ./internal/testing/bench
+	@.cache/bench -write $(BENCHFLAGS)
 
 lint: ## go vet and golangci-lint, built from tools/golangci-lint
 	$(GO) vet $(PKGS)
