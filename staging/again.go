@@ -82,7 +82,7 @@ func (f *File) switchBase(now objectstore.Object) error {
 	}
 	f.mu.Lock()
 	f.rec.Base, f.rec.Cond = objectCopy(&now), objectstore.Cond{IfMatch: match}
-	f.rec.Whole = false
+	f.rec.Whole, f.rec.Sum = false, ""
 	f.size = now.Size
 	f.mu.Unlock()
 	return f.saveRecord(f.promised)

@@ -60,12 +60,16 @@ type Area struct {
 	opts Options
 	lock *os.File
 	pool sync.Pool // *[]byte of blockSize, for what is fetched of older objects
+	work *work
 
-	mu      sync.Mutex
-	files   map[string]*File
-	renames map[string]*Rename
-	spares  []string // empty directories of writes that ended
-	spared  int      // spares ever, for their names
+	adopts bool // the store takes the spool's file itself
+
+	mu       sync.Mutex
+	files    map[string]*File
+	renames  map[string]*Rename
+	aborting map[string]*File // writes without bytes, whose uploads are yet to be aborted
+	spares   []string         // empty directories of writes that ended
+	spared   int              // spares ever, for their names
 }
 
 // NewWrite describes a write to be. Path is for people and Prefix is what
@@ -100,7 +104,7 @@ func (a *Area) Create(ctx context.Context, w NewWrite) (*File, error) {
 		Cond: w.Cond, Base: objectCopy(w.Base), Append: w.Append,
 		Attributes: w.Attributes, Created: now, Changed: now,
 	})
-	f.appender = w.Append
+	f.appender, f.final = w.Append, w.Final
 	if w.Base != nil {
 		older, err := pin(ctx, a.opts.Store, *w.Base)
 		if err != nil {
@@ -213,14 +217,16 @@ func (a *Area) Expire(ctx context.Context) []Record {
 }
 
 // Close gives the directory up. What is staged stays there for the next mount;
-// the files of this Area answer ErrDropped from now on.
+// the files of this Area answer ErrDropped from now on. Parts and aborts under way in
+// the background are ended and waited for, and left to the next mount.
 func (a *Area) Close() error {
 	a.mu.Lock()
 	files := a.files
-	a.files, a.renames = nil, nil
+	a.files, a.renames, a.aborting = nil, nil, nil
 	lock, spares := a.lock, a.spares
 	a.lock, a.spares = nil, nil
 	a.mu.Unlock()
+	a.work.close()
 	for _, f := range files {
 		f.detach()
 	}
@@ -234,12 +240,6 @@ func (a *Area) Close() error {
 		return fmt.Errorf("close staging directory %s: %w", a.dir, err)
 	}
 	return nil
-}
-
-func (a *Area) forget(id string) {
-	a.mu.Lock()
-	delete(a.files, id)
-	a.mu.Unlock()
 }
 
 // step asks Options.Step before a change of the disk.

@@ -138,7 +138,12 @@ func Open(dir string, o Options) (*Area, error) {
 	if err != nil {
 		return nil, directoryError(dir, err)
 	}
-	a := &Area{dir: dir, opts: o.withDefaults(), files: make(map[string]*File), renames: make(map[string]*Rename)}
+	a := &Area{
+		dir: dir, opts: o.withDefaults(),
+		files: make(map[string]*File), renames: make(map[string]*Rename), aborting: make(map[string]*File),
+	}
+	a.work = newWork(a.opts)
+	_, a.adopts = o.Store.(objectstore.Adopter)
 	if err = ensureDirectory(dir); err != nil {
 		return nil, err
 	}

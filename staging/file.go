@@ -8,13 +8,18 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
 // File is one write: bytes that will become one object, version after version.
 // Its methods may be called concurrently. Reads do not wait for writes; writes,
 // and whatever else changes the bytes, wait for one another and for a Frozen.
 //
-// Lock order: writing, then mu. mu is never held over I/O on an older object.
+// Lock order: writing, then disk, then mu, then the area's. Of these writing alone is
+// held over requests (of older objects, and of a publish by who has it Frozen); the
+// background never takes it. disk is held while the record on the disk changes; mu
+// over no I/O.
 type File struct {
 	area    *Area
 	id      string
@@ -26,14 +31,21 @@ type File struct {
 	writing chan struct{}
 	// For the holder of writing alone:
 	blocks   *os.File // what the spool has of base; nil: nothing to note
-	onDisk   bool     // the record exists
-	tidy     bool     // the directory has no files but data, blocks and record
-	durable  bool     // Sync promised the record's directory entry
 	promised bool     // Sync acknowledged bytes of this version
 	unsynced bool     // the spool has bytes that were not fsynced
 	appender bool     // NewWrite.Append
+	final    bool     // NewWrite.Final
+	plain    bool     // the store is to copy nothing of what lies under the spool
+	prefix   int64    // bytes written from the start on without a gap
+	sum      runningSum
 	early    early
 	ones     []byte // what is written to blocks
+
+	disk    sync.Mutex
+	onDisk  bool // the record exists
+	tidy    bool // the directory has no files but data, blocks and record
+	durable bool // the record's directory entry is
+	bare    bool // no bytes are there: the record is in state Aborting
 
 	mu       sync.Mutex
 	rec      Record
@@ -48,6 +60,9 @@ type File struct {
 	lost     bool  // recovered, and its spool is gone
 	damaged  error // recovered, and its record cannot be understood
 	recovery bool  // found by Open
+	sending  *sending
+	ending   []*sending           // given up, with requests under way
+	freeing  []objectstore.Upload // of Record.Aborts: being aborted now
 }
 
 func (a *Area) newFile(rec Record) *File {
@@ -66,8 +81,12 @@ func (f *File) Record() Record {
 
 func (f *File) recordLocked() Record {
 	rec := f.rec
-	rec.Base = objectCopy(f.rec.Base)
-	rec.Size = f.size
+	rec.Base, rec.Copied = objectCopy(f.rec.Base), objectCopy(f.rec.Copied)
+	if u := f.rec.Upload; u != nil {
+		c := *u
+		rec.Upload = &c
+	}
+	rec.Size = f.size // Parts and Aborts are replaced, never changed
 	return rec
 }
 
@@ -137,8 +156,9 @@ func (f *File) Release() { f.handles.Add(-1) }
 // Handles counts Acquires without their Release.
 func (f *File) Handles() int { return int(f.handles.Load()) }
 
-// SetTarget makes the write one of another name: Target, Prefix, Path, Format
-// and Cond of w count. It waits for a publish that is under way.
+// SetTarget makes the write one of another name: Target, Prefix, Path, Format,
+// Cond and Final of w count. It waits for a publish that is under way. What was
+// uploaded for another name is given up.
 func (f *File) SetTarget(w NewWrite) error {
 	if err := w.validate(); err != nil {
 		return err
@@ -148,11 +168,23 @@ func (f *File) SetTarget(w NewWrite) error {
 	if err := f.usable(); err != nil {
 		return err
 	}
+	f.final = w.Final
 	f.mu.Lock()
+	if f.rec.Target != w.Target {
+		f.abandonLocked()
+	}
 	f.rec.Target, f.rec.Prefix, f.rec.Path = w.Target, w.Prefix, w.Path
 	f.rec.Format, f.rec.Cond = w.Format, w.Cond
 	f.mu.Unlock()
-	return f.saveRecord(f.durable)
+	err := f.saveRecord(f.isDurable())
+	f.queueAbort()
+	return err
+}
+
+func (f *File) isDurable() bool {
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	return f.durable
 }
 
 // SetAttributes notes what the file's attributes shall be. They reach the disk
@@ -165,14 +197,18 @@ func (f *File) SetAttributes(a Attributes) {
 }
 
 // SetState notes how far the write has come, and why, on disk too where the
-// write is there. It waits for a publish that is under way.
+// write is there; of a torn one the bytes too are made durable, as far as the disk
+// will. It waits for a publish that is under way.
 func (f *File) SetState(s State, reason string) error {
 	f.writing <- struct{}{}
 	defer f.unlock()
 	if err := f.usable(); err != nil {
 		return err
 	}
-	return f.setState(s, reason, false)
+	if s == Torn {
+		f.keepBytes()
+	}
+	return f.setState(s, reason, s == Torn)
 }
 
 // setState is SetState for the holder of writing.
@@ -187,14 +223,24 @@ func (f *File) setState(s State, reason string, durable bool) error {
 
 // saveRecord replaces the record on disk, where there is one.
 func (f *File) saveRecord(durable bool) error {
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	return f.saveLocked(durable)
+}
+
+// saveLocked is saveRecord for the holder of disk.
+func (f *File) saveLocked(durable bool) error {
 	f.mu.Lock()
 	f.stale = true
 	rec := f.recordLocked()
-	skip := !f.onDisk || f.damaged != nil || f.dropped
+	skip := !f.onDisk || f.damaged != nil || f.dropped && !f.bare
 	f.stale = skip && f.stale
 	f.mu.Unlock()
 	if skip {
 		return nil
+	}
+	if f.bare {
+		rec = rec.withoutBytes()
 	}
 	err := f.area.replace(rec, durable)
 	if err == nil && durable && !f.durable {

@@ -22,6 +22,7 @@ type Frozen struct {
 	Clean  bool // there is nothing to publish
 
 	file     *File
+	sent     bool // Upload has brought all bytes into the store
 	released bool
 }
 
@@ -61,9 +62,13 @@ func (z *Frozen) Seal(ctx context.Context) error { return z.file.seal(ctx) }
 func (z *Frozen) ReaderAt() io.ReaderAt { return z.file.cur.spool.file }
 
 // SetState notes how far the publish has come; durable before it returns if so
-// asked.
+// asked. The bytes of one that failed are made durable too, then, as far as the disk
+// will: they are all that is left.
 func (z *Frozen) SetState(s State, reason string, durable bool) error {
-	if durable {
+	if s == Failed && durable {
+		z.file.keepBytes()
+	}
+	if durable || s == Publishing {
 		z.file.mu.Lock()
 		z.file.rec.Whole = z.file.cur.whole()
 		z.file.mu.Unlock()
@@ -88,6 +93,8 @@ func (z *Frozen) SetUnsettled(reason string) error {
 // obj. With adopted, the store took the spool's file itself.
 func (z *Frozen) Published(obj objectstore.Object, adopted bool) {
 	f := z.file
+	f.endUpload(z.sent)
+	z.sent = false
 	f.setLayer(newLayer(nil, f.cur.spool.retain(), f.size))
 	if err := f.removePublished(adopted); err != nil {
 		// What is left is dropped at the next mount: its bytes are gone, or are
@@ -95,6 +102,7 @@ func (z *Frozen) Published(obj objectstore.Object, adopted bool) {
 		f.area.opts.Log.Warn("published, but the spool stays", slog.String("id", f.id), slog.Any("error", err))
 	}
 	f.early, f.unsynced, f.promised = early{}, false, false
+	f.prefix, f.sum, f.plain = 0, runningSum{}, false
 	match := obj.Match
 	if match == "" {
 		match = obj.ETag
@@ -104,10 +112,23 @@ func (z *Frozen) Published(obj objectstore.Object, adopted bool) {
 	f.rec.Cond = objectstore.Cond{IfMatch: match}
 	f.rec.State, f.rec.Error, f.rec.Unsettled = Staged, "", false
 	f.rec.Append, f.rec.Whole, f.rec.Data = f.appender, false, ""
+	f.rec.Copied, f.rec.CopiedSize, f.rec.Sum = nil, 0, ""
 	f.clean, f.mixed, f.stale, f.recovery = true, false, false, false
 	f.mu.Unlock()
+	f.queueAbort()
 	z.Clean = true
 	z.Record = f.Record()
+}
+
+// endUpload takes the upload out of the record: completed, or not needed.
+func (f *File) endUpload(completed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if completed {
+		f.sending, f.rec.Upload, f.rec.Parts = nil, nil, nil
+		return
+	}
+	f.abandonLocked()
 }
 
 // Rebase makes the write, which only appended, begin as newBase: the bytes past
@@ -120,7 +141,11 @@ func (z *Frozen) Rebase(ctx context.Context, newBase objectstore.Object) error {
 	if !z.Record.Append {
 		return fmt.Errorf("rebase %s: it did not only append: %w", f.id, objectstore.ErrChanged)
 	}
+	f.abandon() // its parts have the bytes elsewhere
+	z.sent = false
+	f.disk.Lock()
 	f.tidy = false
+	f.disk.Unlock()
 	name := dataName + "." + uuid.NewString()
 	data, err := f.rebasedSpool(ctx, filepath.Join(f.dir(), name), newBase)
 	if err != nil {
@@ -176,25 +201,35 @@ func (f *File) appendedFrom() int64 {
 
 // switchSpool makes data the spool and newBase the base, on disk by one rename.
 func (f *File) switchSpool(data *os.File, name string, newBase objectstore.Object) error {
-	before, size, oldPath := f.Record(), f.size, f.dataPath()
+	size, oldPath := f.size, f.dataPath()
 	match := newBase.Match
 	if match == "" {
 		match = newBase.ETag
 	}
 	grown := newBase.Size + size - f.appendedFrom()
+	f.disk.Lock() // what is taken back below must reach the disk by nobody else
 	f.mu.Lock()
+	before, beforeSize := f.rec, f.size
 	f.rec.Base, f.rec.Cond = objectCopy(&newBase), objectstore.Cond{IfMatch: match}
-	f.rec.Data, f.rec.Whole = name, true
+	f.rec.Data, f.rec.Whole, f.rec.Sum = name, true, ""
+	f.rec.Copied, f.rec.CopiedSize = nil, 0
 	f.size = grown
 	f.mu.Unlock()
-	if err := f.saveRecord(f.promised); err != nil {
+	err := f.saveLocked(f.promised)
+	if err != nil {
 		f.mu.Lock()
-		f.rec, f.size = before, size
+		f.rec.Base, f.rec.Cond, f.rec.Data = before.Base, before.Cond, before.Data
+		f.rec.Whole, f.rec.Sum = before.Whole, before.Sum
+		f.rec.Copied, f.rec.CopiedSize, f.size = before.Copied, before.CopiedSize, beforeSize
 		f.mu.Unlock()
+	}
+	f.disk.Unlock()
+	if err != nil {
 		_ = data.Close()
 		_ = f.area.unlink(data.Name())
 		return err
 	}
+	f.prefix, f.sum = 0, runningSum{broken: true}
 	f.setLayer(newLayer(newSource(data, nil), nil, 0))
 	f.closeBlocks()
 	f.unsynced = !f.promised

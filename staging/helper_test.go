@@ -1,6 +1,7 @@
 package staging
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -18,6 +19,7 @@ import (
 type env struct {
 	root, dir string
 	store     *countingStore
+	cloud     *cloud // in the place of store; nil: a folder is the store
 	area      *Area
 	opts      Options
 }
@@ -79,6 +81,9 @@ func (e *env) loc(key string) objectstore.Location {
 // object puts bytes into the store, as "f".
 func (e *env) object(tb testing.TB, data []byte) objectstore.Object {
 	tb.Helper()
+	if e.cloud != nil {
+		return e.cloud.set(e.loc("f"), bytes.Clone(data), nil)
+	}
 	if err := os.WriteFile(filepath.Join(e.root, "f"), data, 0o644); err != nil {
 		tb.Fatal(err)
 	}

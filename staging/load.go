@@ -21,6 +21,9 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Parallel <= 0 {
+		o.Parallel = defaultParallel
+	}
 	return o
 }
 
@@ -46,7 +49,7 @@ func (a *Area) load() error {
 }
 
 // loadWrite returns the write id, or nil if nothing of it is worth keeping, as its
-// process ended while it made it, or if it is a [Rename].
+// process ended while it made it, or if it is a [Rename] or has uploads to abort only.
 func (a *Area) loadWrite(id string) *File {
 	dir := a.path(id)
 	raw, err := readLimited(filepath.Join(dir, recordName), recordMax)
@@ -67,11 +70,17 @@ func (a *Area) loadWrite(id string) *File {
 		a.renames[id] = &Rename{area: a, rec: rec, kept: true}
 		return nil
 	}
+	if rec.State == Aborting {
+		a.loadAborting(rec)
+		return nil
+	}
 	f := a.newFile(rec)
 	f.recovery, f.onDisk, f.durable, f.promised, f.unsynced = true, true, true, true, true
+	f.sum.broken = true
 	if err := f.loadSpool(); err != nil {
 		return a.loadDamaged(id, err)
 	}
+	f.loadUpload()
 	return f
 }
 
@@ -145,7 +154,7 @@ func (f *File) loadSpool() error {
 		return err
 	}
 	f.size = size
-	if size > 0 || f.rec.Base != nil {
+	if size > 0 || f.rec.Base != nil || f.rec.Copied != nil {
 		f.changes = 1
 	}
 	if mtime.After(f.rec.Changed) {
@@ -153,7 +162,7 @@ func (f *File) loadSpool() error {
 	}
 	f.cur = newLayer(newSource(data, nil), nil, 0)
 	f.mixed = !f.rec.Append
-	if f.rec.Base != nil && !f.rec.Whole {
+	if (f.rec.Base != nil || f.rec.Copied != nil) && !f.rec.Whole {
 		if err := f.loadOverlay(); err != nil {
 			f.setLayer(nil)
 			return err
@@ -169,7 +178,12 @@ func (f *File) loadSpool() error {
 
 // loadOverlay reads which blocks the spool has, and lays it over the older object.
 func (f *File) loadOverlay() error {
-	base := *f.rec.Base
+	base, size := f.rec.Base, int64(0)
+	if f.rec.Copied != nil {
+		base, size = f.rec.Copied, f.rec.CopiedSize
+	} else {
+		size = base.Size
+	}
 	path := filepath.Join(f.dir(), blocksName)
 	raw, err := readLimited(path, blocksOf(maxSize))
 	if err != nil {
@@ -179,7 +193,7 @@ func (f *File) loadOverlay() error {
 	if err != nil {
 		return err
 	}
-	l := newLayer(f.cur.spool.retain(), newSource(nil, &latePin{store: f.area.opts.Store, obj: base}), base.Size)
+	l := newLayer(f.cur.spool.retain(), newSource(nil, &latePin{store: f.area.opts.Store, obj: *base}), size)
 	for i, b := range raw {
 		if b == 1 {
 			l.have.set(int64(i), int64(i)+1)

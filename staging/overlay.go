@@ -114,10 +114,26 @@ func (f *File) fill(ctx context.Context) error {
 	if l.spool == nil || l.whole() {
 		return nil
 	}
-	buf := make([]byte, fillBlocks*blockSize)
-	for from := int64(0); from < l.have.blocks; {
-		end, has := l.have.run(from)
+	return f.fillBlocks(ctx, 0, l.have.blocks)
+}
+
+// fillSpan is fill for the blocks that have a byte of [from, to).
+func (f *File) fillSpan(ctx context.Context, from, to int64) error {
+	if f.cur.whole() {
+		return nil
+	}
+	return f.fillBlocks(ctx, from/blockSize, min(blocksOf(to), f.cur.have.blocks))
+}
+
+func (f *File) fillBlocks(ctx context.Context, from, to int64) error {
+	var buf []byte
+	for from < to {
+		end, has := f.cur.have.run(from)
+		end = min(end, to)
 		if !has {
+			if buf == nil {
+				buf = make([]byte, fillBlocks*blockSize)
+			}
 			if err := f.fillRun(ctx, from, end, buf); err != nil {
 				return fmt.Errorf("fill %s from its older object: %w", f.id, err)
 			}

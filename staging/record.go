@@ -22,7 +22,7 @@ const (
 	recordTemp    = "write.json.tmp"
 	dataName      = "data"
 	blocksName    = "blocks"
-	recordMax     = 1 << 20 // bytes; a larger write.json is none of ours
+	recordMax     = 8 << 20 // bytes; a larger write.json is none of ours (10,000 parts are some 2 MiB)
 )
 
 // diskRecord is write.json: the record, and beside it the exact bytes of those
@@ -42,6 +42,13 @@ type exactNames struct {
 	BaseKey      []byte `json:"base_key,omitempty"`
 	SourceBucket []byte `json:"source_bucket,omitempty"`
 	SourceKey    []byte `json:"source_key,omitempty"`
+	CopiedBucket []byte `json:"copied_bucket,omitempty"`
+	CopiedKey    []byte `json:"copied_key,omitempty"`
+	UploadBucket []byte `json:"upload_bucket,omitempty"`
+	UploadKey    []byte `json:"upload_key,omitempty"`
+	// Of Record.Aborts, in its order; null where the name is UTF-8.
+	AbortBuckets [][]byte `json:"abort_buckets,omitempty"`
+	AbortKeys    [][]byte `json:"abort_keys,omitempty"`
 }
 
 // exactPair is a name of the record and its place in exactNames.
@@ -65,7 +72,24 @@ func (d *diskRecord) pairs() []exactPair {
 	if d.Source != nil {
 		pairs = append(pairs, exactPair{&d.Source.Bucket, &e.SourceBucket}, exactPair{&d.Source.Key, &e.SourceKey})
 	}
+	if d.Copied != nil {
+		pairs = append(pairs, exactPair{&d.Copied.Bucket, &e.CopiedBucket}, exactPair{&d.Copied.Key, &e.CopiedKey})
+	}
+	if d.Upload != nil {
+		pairs = append(pairs, exactPair{&d.Upload.Bucket, &e.UploadBucket}, exactPair{&d.Upload.Key, &e.UploadKey})
+	}
+	e.AbortBuckets, e.AbortKeys = resized(e.AbortBuckets, len(d.Aborts)), resized(e.AbortKeys, len(d.Aborts))
+	for i := range d.Aborts {
+		pairs = append(pairs, exactPair{&d.Aborts[i].Bucket, &e.AbortBuckets[i]}, exactPair{&d.Aborts[i].Key, &e.AbortKeys[i]})
+	}
 	return pairs
+}
+
+// resized is s with n names, whatever a record on disk says.
+func resized(s [][]byte, n int) [][]byte {
+	out := make([][]byte, n)
+	copy(out, s)
+	return out
 }
 
 func encodeRecord(r Record) ([]byte, error) {
@@ -131,8 +155,11 @@ func (r *Record) validate(id string) error {
 	if err := r.validateRename(); err != nil {
 		return err
 	}
+	if err := r.validateUploads(); err != nil {
+		return err
+	}
 	switch r.State {
-	case Staged, Publishing, Torn, Failed, Renaming:
+	case Staged, Publishing, Torn, Failed, Renaming, Aborting:
 		return nil
 	}
 	return fmt.Errorf("state %q", r.State)

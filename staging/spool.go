@@ -13,8 +13,11 @@ import (
 // some five system calls, which is why the record comes without a rename and blocks
 // only where there is an older object.
 func (f *File) startSpool() error {
+	f.disk.Lock()
 	f.onDisk = true // in part, so far
-	if err := f.makeSpool(); err != nil {
+	err := f.makeSpool()
+	f.disk.Unlock()
+	if err != nil {
 		_ = f.removeFromDisk() // an empty spool: Open removes it
 		return err
 	}
@@ -23,8 +26,11 @@ func (f *File) startSpool() error {
 
 func (f *File) makeSpool() error {
 	dir := f.dir()
-	if err := f.area.makeDirectory(dir); err != nil {
-		return err
+	if !f.bare { // else uploads of an earlier version are yet to be aborted
+		if err := f.area.makeDirectory(dir); err != nil {
+			return err
+		}
+		f.tidy = true
 	}
 	data, err := f.area.create(filepath.Join(dir, dataName))
 	if err != nil {
@@ -35,14 +41,16 @@ func (f *File) makeSpool() error {
 		next = newLayer(next.spool, old.base.retain(), old.baseSize)
 		err = f.startOverlay(data)
 	}
-	if err == nil {
+	if err == nil && f.bare {
+		err = f.area.replace(f.Record(), false)
+	} else if err == nil {
 		err = f.area.writeFirst(f.Record())
 	}
 	if err != nil {
 		next.release()
 		return err
 	}
-	f.durable, f.tidy = false, true
+	f.durable, f.bare = false, false
 	f.early = early{}
 	f.setLayer(next)
 	return nil
@@ -127,14 +135,17 @@ func (f *File) dropIdle() bool {
 func (f *File) drop() error {
 	f.mu.Lock()
 	done := f.dropped
-	f.dropped = true
+	if !done {
+		f.dropped = true
+		f.abandonLocked()
+	}
 	f.mu.Unlock()
 	if done {
 		return nil
 	}
 	err := f.removeFromDisk()
 	f.setLayer(nil)
-	f.area.forget(f.id)
+	f.area.leave(f)
 	return err
 }
 
@@ -161,26 +172,54 @@ func (f *File) closeBlocks() {
 func (f *File) removeFromDisk() error { return f.removePublished(false) }
 
 // removePublished is removeFromDisk; with adopted the spool has left by itself.
+// Uploads that are to be aborted keep the record, and the directory.
 func (f *File) removePublished(adopted bool) error {
+	f.disk.Lock()
+	defer f.disk.Unlock()
 	overlay := f.blocks != nil
 	f.closeBlocks()
 	if !f.onDisk {
 		return nil
 	}
-	f.onDisk, f.durable = false, false
-	dir := f.dir()
-	paths := []string{f.dataPath(), filepath.Join(dir, recordName), filepath.Join(dir, blocksName)}
-	if !overlay {
-		paths = paths[:2]
-	}
-	if adopted {
-		paths = paths[1:]
-	}
-	for _, path := range paths {
-		if err := f.area.unlink(path); err != nil {
+	if !adopted {
+		if err := f.area.unlink(f.dataPath()); err != nil {
+			f.onDisk, f.durable = false, false
 			return err
 		}
 	}
+	f.mu.Lock()
+	f.bare = f.pendingLocked()
+	f.mu.Unlock()
+	var err error
+	if f.bare {
+		// Without it the old record says the same: its bytes are gone, and it names
+		// the upload.
+		_ = f.saveLocked(false)
+	} else {
+		f.onDisk, f.durable = false, false
+		err = f.area.unlink(filepath.Join(f.dir(), recordName))
+	}
+	if err == nil && overlay {
+		err = f.area.unlink(filepath.Join(f.dir(), blocksName))
+	}
+	if err != nil || f.bare {
+		return err
+	}
+	return f.removeDirectory()
+}
+
+// removeBare removes the record of a write without bytes, and its directory; the
+// holder of disk calls it.
+func (f *File) removeBare() error {
+	f.onDisk, f.durable, f.bare = false, false, false
+	if err := f.area.unlink(filepath.Join(f.dir(), recordName)); err != nil {
+		return err
+	}
+	return f.removeDirectory()
+}
+
+func (f *File) removeDirectory() error {
+	dir := f.dir()
 	if f.tidy {
 		return f.area.recycle(dir)
 	}

@@ -129,13 +129,15 @@ func (f *File) fail(ctx context.Context, op string, err error) error {
 		f.poison = err
 	}
 	f.rec.State, f.rec.Error = Failed, err.Error()
+	f.abandonLocked() // nothing is published of it any more
 	f.mu.Unlock()
 	_ = f.saveRecord(false) // the disk may be what failed; the poison counts
+	f.queueAbort()
 	return err
 }
 
-// writeSpool puts p into the spool. For a new file it is one pwrite and, now and
-// then, early write-back; nothing is allocated.
+// writeSpool puts p into the spool. For a new file it is one pwrite, and a checksum
+// or, where the store takes the spool itself, now and then early write-back.
 func (f *File) writeSpool(ctx context.Context, p []byte, off int64) (int, error) {
 	if err := f.needSpool(); err != nil {
 		return 0, err
@@ -146,6 +148,9 @@ func (f *File) writeSpool(ctx context.Context, p []byte, off int64) (int, error)
 		if err := f.fetchEdges(ctx, off, end); err != nil {
 			return 0, err
 		}
+	}
+	if err := f.touch(off, end); err != nil {
+		return 0, err
 	}
 	if err := f.area.step("write", dataName); err != nil {
 		return 0, err
@@ -158,6 +163,11 @@ func (f *File) writeSpool(ctx context.Context, p []byte, off int64) (int, error)
 		if err := f.mark(off/blockSize, blocksOf(end)); err != nil {
 			return 0, err
 		}
+	}
+	if !f.area.adopts {
+		f.sum.wrote(p, off)
+		f.grew(off, end)
+		return n, nil
 	}
 	if from, n, due := f.early.wrote(off, end); due {
 		// An error of the disk comes again from fsync, which counts.
@@ -237,12 +247,16 @@ func (f *File) truncate(ctx context.Context, size int64) error {
 			return err
 		}
 	}
+	if err := f.touch(min(size, f.size), max(size, f.size)); err != nil {
+		return err
+	}
 	if err := f.area.step("truncate", dataName); err != nil {
 		return err
 	}
 	if err := l.spool.file.Truncate(size); err != nil {
 		return err
 	}
+	f.cutTo(size)
 	if cut { // what is grown again later is zeros of the spool
 		return f.mark(block, l.have.blocks)
 	}
@@ -285,6 +299,10 @@ func (f *File) allocate(off, n, size int64, keepSize bool) error {
 	if err := f.needSpool(); err != nil {
 		return err
 	}
+	if err := f.touch(off, off+n); err != nil {
+		return err
+	}
+	f.sum.broken = f.sum.broken || size > f.size
 	file, mode := f.cur.spool.file, uint32(0)
 	if keepSize {
 		mode = unix.FALLOC_FL_KEEP_SIZE
@@ -321,10 +339,10 @@ func (f *File) Sync(ctx context.Context) error {
 	}
 	whole := f.cur.whole()
 	f.mu.Lock()
-	current := f.rec.Whole == whole && !f.stale && f.durable
-	f.rec.Whole = whole
+	current := f.rec.Whole == whole && f.rec.Sum == "" && !f.stale
+	f.rec.Whole, f.rec.Sum = whole, ""
 	f.mu.Unlock()
-	if !current {
+	if !current || !f.isDurable() {
 		if err := f.saveRecord(true); err != nil {
 			return err
 		}
@@ -347,10 +365,7 @@ func (f *File) sealAppended(ctx context.Context, cause error) error {
 	if !isGone(cause) || !f.Record().Append || f.blocks == nil {
 		return cause
 	}
-	if err := f.blocks.Sync(); err != nil {
-		return f.fail(ctx, "sync", err)
-	}
-	return f.syncSpool(ctx)
+	return f.syncBytes(ctx)
 }
 
 func (f *File) syncSpool(ctx context.Context) error {
