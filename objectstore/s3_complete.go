@@ -23,7 +23,9 @@ import (
 // found an object right is asked for no checksum of later uploads.
 //
 // Where the store is not AWS it is looked before whether the condition holds, for
-// some ignore conditions here that they keep on PutObject.
+// some ignore conditions here that they keep on PutObject; and after an overwrite
+// what is there, for one (versitygw) answers that it completed an upload that it
+// does not have, if it only has an object of that key.
 func (s *S3) CompleteUpload(ctx context.Context, u Upload, parts []Part, opts PutOptions) (Object, error) {
 	c, err := newCompletion(s, u, parts)
 	if err != nil {
@@ -98,21 +100,39 @@ func bigEndian(b []byte) (v uint64) {
 func (c *completion) do(ctx context.Context, cond Cond, id string) (Object, error) {
 	w := write{s: c.s, op: "complete", dst: c.up.Location, cond: cond, id: id, looks: !c.s.isAWS(), unclear: id != ""}
 	in := c.input(cond)
-	o, err := w.do(ctx, func(ctx context.Context, acc access) (Object, error) {
+	return w.do(ctx, func(ctx context.Context, acc access) (Object, error) {
 		in.Bucket = acc.bucket
 		out, err := acc.client.CompleteMultipartUpload(ctx, in)
 		if err != nil {
-			return Object{}, c.refusal(ctx, err)
+			if wrong := c.refusal(ctx, err); wrong != nil {
+				return w.settle(ctx, wrong)
+			}
+			return Object{}, err
 		}
-		c.took()
 		o := Object{Location: c.up.Location, Size: c.size, ETag: unquoteETag(out.ETag), Meta: c.meta}
 		if o.ETag == "" {
 			return Object{}, badAnswer("an answer without ETag")
 		}
 		o.Match, o.ModTime = o.ETag, dateOf(out.ResultMetadata)
-		return o, nil
+		return o, c.made(ctx, o, w)
 	})
-	return o, err
+}
+
+// made is nil if the object o is there as far as can be told.
+func (c *completion) made(ctx context.Context, o Object, w write) error {
+	if !c.s.isAWS() && !w.cond.IfNoneMatch {
+		now, err := c.s.Stat(ctx, o.Location)
+		mine := now.ETag == o.ETag
+		if w.id != "" {
+			mine = now.Meta[MetaWriteID] == w.id
+		}
+		// Another may have overwritten it since, but not by the version before it.
+		if err == nil && !mine && (w.cond.IfMatch == "" || now.ETag == w.cond.IfMatch) {
+			return &storeError{sentinel: errNoUpload, text: "version " + printable(now.ETag) + " is there after an answer of success"}
+		}
+	}
+	c.took()
+	return nil
 }
 
 func (c *completion) input(cond Cond) *s3.CompleteMultipartUploadInput {
@@ -129,8 +149,8 @@ func (c *completion) input(cond Cond) *s3.CompleteMultipartUploadInput {
 	return in
 }
 
-// refusal tells whether an error means that the store's object would be another
-// than what was sent.
+// refusal is what an error means that says that the store's object would be another
+// than what was sent; nil: it does not.
 func (c *completion) refusal(ctx context.Context, err error) error {
 	_, code := answered(ctx, err)
 	wrong := corrupt(code)
@@ -138,7 +158,7 @@ func (c *completion) refusal(ctx context.Context, err error) error {
 		wrong = wrong || code == "InvalidRequest" || code == "InvalidArgument" || code == "NotImplemented"
 	}
 	if !wrong {
-		return err
+		return nil
 	}
 	c.s.uploads.mu.Lock()
 	proved := c.s.uploads.proved

@@ -56,3 +56,15 @@ func TestS3Mini(t *testing.T) {
 	t.Run("Prefix", func(t *testing.T) { storetest.Run(t, openS3(s3test.Mini(t), "a lake/é%/")) })
 	t.Run("Flat", func(t *testing.T) { storetest.RunFlat(t, openS3(s3test.Mini(t), ""), nil) })
 }
+
+func TestS3Multipart(t *testing.T) {
+	t.Run("Versity", func(t *testing.T) { storetest.RunMultipart(t, openS3(s3test.Versity(t), "é%/"), nil) })
+	t.Run("Mini", func(t *testing.T) { storetest.RunMultipart(t, openS3(s3test.Mini(t), ""), nil) })
+	t.Run("Moto", func(t *testing.T) {
+		storetest.RunMultipart(t, openS3(s3test.Moto(t), ""), map[string]string{
+			"UploadKeys":            "moto takes no newline in a key",
+			"CompleteWrongChecksum": "moto verifies no checksum",
+			"NoUpload":              "moto answers 500, and a page of HTML, about an upload that it does not have",
+		})
+	})
+}

@@ -178,7 +178,9 @@ func (d *duplicate) refusal(ctx context.Context, err error) error {
 	switch status, code := answered(ctx, err); {
 	case code == "NoSuchKey":
 		return &storeError{sentinel: ErrChanged, text: "the source is gone"}
-	case status == http.StatusPreconditionFailed, status == http.StatusBadRequest, status == http.StatusRequestedRangeNotSatisfiable:
+	case code == "NoSuchUpload", code == "NoSuchBucket":
+	case status == http.StatusPreconditionFailed, status == http.StatusBadRequest,
+		status == http.StatusNotFound, status == http.StatusRequestedRangeNotSatisfiable:
 		if _, lost := d.look(ctx); errors.Is(lost, ErrChanged) {
 			return &storeError{sentinel: ErrChanged, text: "the source is another version"}
 		}

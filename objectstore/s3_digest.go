@@ -19,7 +19,7 @@ import (
 )
 
 // sumBuffer bytes are read at a time to sum a body up.
-const sumBuffer = 256 << 10
+const sumBuffer = 64 << 10
 
 // Names of S3Options.Checksum.
 const (

@@ -323,13 +323,18 @@ func testDelete(f fixture) {
 	f.missing(t, "a/keep")
 }
 
-func testOddNames(f fixture) {
-	t := f.t
-	names := []string{
+// oddNames are names that are no names to some program.
+func oddNames() []string {
+	return []string{
 		"with space", "100%", "a%20b", "~", "#", "?", "'single' \"double\"", "é", "e\u0301", "🦆", "*", "new\nline",
 		"k=S%C3%A3o", "-rf", ".hidden", "_SUCCESS", "a..b", "...", "back\\slash", "tab\t", "+", "&", ";", "{a}",
 		strings.Repeat("n", 255),
 	}
+}
+
+func testOddNames(f fixture) {
+	t := f.t
+	names := oddNames()
 	for i, name := range names {
 		f.put(t, "d/"+name+"/"+name, []byte{byte(i)})
 	}
