@@ -184,7 +184,8 @@ func copyVersion(ctx context.Context, out, in *os.File, src Object) error {
 
 // Adopt is [Adopter]'s. The file keeps its inode, so that a descriptor on it
 // becomes one on the object; nobody may write to it any more. With
-// [ErrUnavailable] it may have been moved, its durability unknown: Stat tells.
+// [ErrUnavailable] it may have been moved, its durability unknown: Stat tells. What
+// is wrong with the file itself is told by no sentinel: those are the store's.
 func (f *Folder) Adopt(ctx context.Context, loc Location, path string, opts PutOptions) (Object, error) {
 	o, err := f.adopt(ctx, loc, path, opts)
 	return o, fail("adopt "+path+" as", loc, err)
@@ -197,7 +198,7 @@ func (f *Folder) adopt(ctx context.Context, loc Location, path string, opts PutO
 	}
 	file, before, err := openLocal(path)
 	if err != nil {
-		return Object{}, err
+		return Object{}, errText(err)
 	}
 	defer func() { _ = file.Close() }() // read only
 	p, dir, err := f.target(ctx, loc, opts.Cond)
@@ -212,6 +213,9 @@ func (f *Folder) adopt(ctx context.Context, loc Location, path string, opts PutO
 	err = control(file, func(fd int) error {
 		var st unix.Stat_t
 		ferr := finish(fd, meta, &st)
+		if is(ferr, unix.EROFS, unix.EACCES, unix.EPERM) {
+			ferr = errText(ferr)
+		}
 		published := false
 		if ferr == nil {
 			o, published, ferr = f.publish(ctx, p, dir, source{dir: unix.AT_FDCWD, name: path, st: st}, opts.Cond)

@@ -26,6 +26,15 @@ func ioError(op, object string, err error) error {
 	return fmt.Errorf("%s %s: %w", op, object, err)
 }
 
+// ownTrouble is err without what it would say of the object: that a record's
+// directory is gone, or closed to this program, is no answer of the store.
+func ownTrouble(err error) error {
+	if errors.Is(err, objectstore.ErrNotExist) || errors.Is(err, objectstore.ErrPermission) {
+		return errors.New(err.Error())
+	}
+	return err
+}
+
 func isTooLarge(err error) bool {
 	return errors.Is(err, objectstore.ErrTooLarge) ||
 		errors.Is(err, unix.EFBIG) //nolint:forbidigo // see above

@@ -208,7 +208,7 @@ func (a *Area) replace(r Record, durable bool) error {
 	}
 	if err := writeFile(temp, os.O_TRUNC, raw, durable); err != nil {
 		_ = os.Remove(temp)
-		return err
+		return ownTrouble(err)
 	}
 	if err := a.step("rename", temp); err != nil {
 		return err
