@@ -41,11 +41,7 @@ func (w WriteStatus) Renames() bool { return w.State == staging.Renaming }
 func Unpublished(area *staging.Area) (list []WriteStatus, aborting int) {
 	list = []WriteStatus{}
 	for _, w := range area.Files() {
-		r := w.Record()
-		switch {
-		case r.State == staging.Aborting:
-			aborting++
-		case w.Dirty():
+		if r := w.Record(); w.Dirty() {
 			list = append(list, WriteStatus{
 				ID: r.ID, Path: r.Path, State: r.State, Size: w.Size(), Uploaded: w.Uploaded(),
 				Created: r.Created, Changed: r.Changed, Error: r.Error,
@@ -59,7 +55,7 @@ func Unpublished(area *staging.Area) (list []WriteStatus, aborting int) {
 			Created: r.Created, Changed: r.Changed, Error: r.Error,
 		})
 	}
-	return list, aborting
+	return list, area.Aborting()
 }
 
 // mountStatus is the root's part of status.json.

@@ -72,6 +72,13 @@ func (f *File) abortBehind(ctx context.Context) {
 	}
 }
 
+// Aborting counts the writes that ended and have uploads that are yet to be aborted.
+func (a *Area) Aborting() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.aborting)
+}
+
 // AbortUploads frees what the uploads take that records name and nobody needs
 // ([Record].Aborts), those of earlier mounts too. What could not be is tried again
 // by the next call, or the next mount.

@@ -397,15 +397,30 @@ func TestPlain(t *testing.T) {
 func TestTooManyParts(t *testing.T) {
 	_, e := newCloud(t, 10)
 	f := e.create(t, NewWrite{Target: e.loc("f")})
-	if err := f.Truncate(t.Context(), 10*objectstore.MaxParts+1); err != nil {
+	const largest = 10 * objectstore.MaxParts
+	if err := f.Truncate(t.Context(), largest); err != nil {
 		t.Fatal(err)
 	}
+	wantTooLarge(t, "Truncate", f.Truncate(t.Context(), largest+1))
+	wantTooLarge(t, "Allocate", f.Allocate(t.Context(), largest, 1, false))
+	if f.Size() != largest || f.Poisoned() != nil {
+		t.Errorf("refused, it has %d bytes, poisoned: %v", f.Size(), f.Poisoned())
+	}
+	poisoned := e.create(t, NewWrite{Target: e.loc("poisoned")})
+	_, err := poisoned.WriteAt(t.Context(), []byte{1, 2}, largest-1)
+	wantTooLarge(t, "WriteAt", err)
+	wantTooLarge(t, "after it", poisoned.Poisoned())
+	f.area.opts.PartSize = 0 // as of an earlier mount, with other parts
+	if err := f.Truncate(t.Context(), largest+1); err != nil {
+		t.Fatal(err)
+	}
+	f.area.opts.PartSize = 10
 	z := freeze(t, f)
 	defer z.Release()
 	if !z.TakesParts() {
 		t.Error("TakesParts: false")
 	}
-	_, _, err := z.Upload(t.Context())
+	_, _, err = z.Upload(t.Context())
 	wantTooLarge(t, "Upload", err)
 }
 

@@ -32,6 +32,15 @@ func (f *File) WriteAt(ctx context.Context, p []byte, off int64) (int, error) {
 	return f.write(ctx, p, off, other)
 }
 
+// largest is the size over which a file cannot be published, as far as that is
+// known beforehand: with parts of one size an upload takes so many and no more.
+func (a *Area) largest() int64 {
+	if _, ok := a.multipart(); ok && a.opts.PartSize > 0 {
+		return a.opts.PartSize * objectstore.MaxParts
+	}
+	return math.MaxInt64
+}
+
 // Append writes p at the end; appenders never overwrite one another. Otherwise
 // it is as WriteAt.
 func (f *File) Append(ctx context.Context, p []byte) (int, error) {
@@ -49,7 +58,7 @@ func (f *File) write(ctx context.Context, p []byte, off int64, how change) (int,
 	if err := f.mixing(how); err != nil {
 		return 0, f.fail(ctx, "write", err)
 	}
-	if off > math.MaxInt64-int64(len(p)) {
+	if off > f.area.largest()-int64(len(p)) {
 		return 0, f.fail(ctx, "write", objectstore.ErrTooLarge)
 	}
 	if how == appends {
@@ -237,6 +246,9 @@ func (f *File) refuse(op string, err error, was extent) error {
 }
 
 func (f *File) truncate(ctx context.Context, size int64) error {
+	if size > f.area.largest() {
+		return objectstore.ErrTooLarge
+	}
 	if err := f.needSpool(); err != nil {
 		return err
 	}
@@ -274,7 +286,7 @@ func (f *File) Allocate(ctx context.Context, off, n int64, keepSize bool) error 
 	if err := f.writable(); err != nil {
 		return err
 	}
-	if off > math.MaxInt64-n {
+	if off > f.area.largest()-n {
 		return ioError("allocate", f.id, objectstore.ErrTooLarge)
 	}
 	was, size, how := f.extent(), f.size, neutral
