@@ -90,12 +90,12 @@ func (z *Frozen) SetUnsettled(reason string) error {
 // Published notes that the bytes are obj now. The file is clean and begins its
 // next version as obj, on the condition that obj is still there; spool and
 // record leave the disk, and the descriptor of the spool goes on as the pinned
-// obj. With adopted, the store took the spool's file itself.
+// obj, if it has all bytes. With adopted, the store took the spool's file itself.
 func (z *Frozen) Published(obj objectstore.Object, adopted bool) {
 	f := z.file
 	f.endUpload(z.sent)
 	z.sent = false
-	f.setLayer(newLayer(nil, f.cur.spool.retain(), f.size))
+	f.setLayer(newLayer(nil, f.pinned(obj), f.size))
 	if err := f.removePublished(adopted); err != nil {
 		// What is left is dropped at the next mount: its bytes are gone, or are
 		// found in the store under its write id.
@@ -118,6 +118,14 @@ func (z *Frozen) Published(obj objectstore.Object, adopted bool) {
 	f.queueAbort()
 	z.Clean = true
 	z.Record = f.Record()
+}
+
+// pinned is what to read the version from that was just published.
+func (f *File) pinned(obj objectstore.Object) *source {
+	if f.cur.whole() {
+		return f.cur.spool.retain()
+	}
+	return newSource(nil, &latePin{store: f.area.opts.Store, obj: obj})
 }
 
 // endUpload takes the upload out of the record: completed, or not needed.

@@ -28,11 +28,7 @@ type model struct {
 // in memory, with crashes, syncs, publishes and rebases between, and compares
 // after each.
 func TestModel(t *testing.T) {
-	seeds := 25
-	if testing.Short() {
-		seeds = 10
-	}
-	for seed := range seeds {
+	for seed := range modelSeeds() {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			m := &model{t: t, e: newEnv(t), rnd: rand.New(rand.NewPCG(uint64(seed), 1))}
 			m.begin()
@@ -44,8 +40,45 @@ func TestModel(t *testing.T) {
 	}
 }
 
+func modelSeeds() int {
+	if testing.Short() {
+		return 10
+	}
+	return 25
+}
+
+// TestModelOfParts is TestModel over a store that takes parts, of all sizes, which go
+// up behind the operations: each object is the model, and in the end no upload is left.
+func TestModelOfParts(t *testing.T) {
+	for seed := range modelSeeds() {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(uint64(seed), 2))
+			c, e := newCloud(t, int64(rnd.IntN(3*blockSize)+10_000))
+			m := &model{t: t, e: e, rnd: rnd}
+			m.begin()
+			for range 60 {
+				m.step()
+				m.compare()
+			}
+			if err := m.f.Drop(); err != nil {
+				t.Fatal(err)
+			}
+			e.quiet(t)
+			if err := e.area.AbortUploads(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if left := c.left(); len(left) > 0 {
+				t.Errorf("%q: uploads %q are left", m.log, left)
+			}
+			if got := names(t, e.dir); len(got) != 1 {
+				t.Errorf("%q: the staging directory has %q", m.log, got)
+			}
+		})
+	}
+}
+
 func (m *model) begin() {
-	w := NewWrite{Target: m.e.loc("f"), Append: true, Cond: objectstore.Cond{IfNoneMatch: true}}
+	w := NewWrite{Target: m.e.loc("f"), Append: true, Final: true, Cond: objectstore.Cond{IfNoneMatch: true}}
 	if m.rnd.IntN(4) > 0 {
 		m.data = m.bytes(m.rnd.IntN(5*blockSize) + 1)
 		base := m.sparseObject()
@@ -57,6 +90,9 @@ func (m *model) begin() {
 // sparseObject puts the data into the store, after it got up to three holes.
 func (m *model) sparseObject() objectstore.Object {
 	base := m.e.object(m.t, m.data)
+	if m.e.cloud != nil {
+		return base
+	}
 	file, err := os.OpenFile(filepath.Join(m.e.root, "f"), os.O_WRONLY, 0)
 	if err != nil {
 		m.t.Fatal(err)
@@ -111,6 +147,9 @@ func (m *model) grow(size int64) {
 
 func (m *model) step() {
 	ctx, op := m.t.Context(), m.rnd.IntN(20)
+	if m.e.cloud != nil {
+		op = m.rnd.IntN(24)
+	}
 	var err error
 	switch {
 	case op < 8:
@@ -146,6 +185,13 @@ func (m *model) step() {
 		err = m.publish()
 	case op == 17:
 		err = m.rebase()
+	case op >= 20: // what goes up in the background
+		p := m.bytes(m.rnd.IntN(4*blockSize) + 1)
+		m.log = append(m.log, fmt.Sprintf("write on %d", len(p)))
+		_, err = m.f.WriteAt(ctx, p, m.f.prefix)
+		end := m.f.prefix
+		m.grow(end)
+		copy(m.data[end-int64(len(p)):], p)
 	default:
 		m.log = append(m.log, "attributes")
 		m.f.SetAttributes(Attributes{Mode: 0o600})
@@ -168,7 +214,7 @@ func (m *model) crash() {
 	if n := len(m.e.area.Files()); n != 0 {
 		m.t.Fatalf("%q: %d writes found after a crash of a clean file", m.log, n)
 	}
-	m.f = m.e.create(m.t, NewWrite{Target: w.Target, Base: w.Base, Cond: w.Cond, Append: true})
+	m.f = m.e.create(m.t, NewWrite{Target: w.Target, Base: w.Base, Cond: w.Cond, Append: true, Final: true})
 }
 
 func (m *model) publish() error {
@@ -180,6 +226,9 @@ func (m *model) publish() error {
 	defer z.Release()
 	if z.Clean {
 		return nil
+	}
+	if m.e.cloud != nil {
+		return m.publishToCloud(z)
 	}
 	if err = z.Fill(m.t.Context()); err != nil {
 		return err
@@ -208,6 +257,36 @@ func (m *model) publish() error {
 	return nil
 }
 
+// publishToCloud publishes, after a publish that failed or not, and with a store that
+// copies or not.
+func (m *model) publishToCloud(z *Frozen) error {
+	c, ctx := m.e.cloud, m.t.Context()
+	if m.rnd.IntN(3) == 0 {
+		m.log = append(m.log, "plain")
+		z.Plain()
+	}
+	if m.rnd.IntN(3) == 0 && z.TakesParts() {
+		m.log = append(m.log, "failed")
+		if _, _, err := z.Upload(ctx); err != nil {
+			return err
+		}
+		return z.SetState(Failed, "the store is down", true)
+	}
+	if m.rnd.IntN(4) == 0 {
+		m.log = append(m.log, "forget")
+		if err := z.ForgetUpload(ctx); err != nil {
+			return err
+		}
+	}
+	if err := c.publish(ctx, z); err != nil {
+		return err
+	}
+	if got := c.content(m.e.loc("f")); !bytes.Equal(got, m.data) {
+		m.t.Fatalf("%q: the object is not the file: %d bytes, want %d", m.log, len(got), len(m.data))
+	}
+	return nil
+}
+
 // rebase lets another append first.
 func (m *model) rebase() error {
 	rec := m.f.Record()
@@ -218,14 +297,7 @@ func (m *model) rebase() error {
 	theirs := m.bytes(m.rnd.IntN(blockSize) + 1)
 	old := m.data[:rec.Base.Size:rec.Base.Size]
 	newer := append(append([]byte(nil), old...), theirs...)
-	path := filepath.Join(m.e.root, "f")
-	if err := os.WriteFile(path+".new", newer, 0o600); err != nil {
-		return err
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return err
-	}
-	obj, err := m.e.store.Stat(m.t.Context(), m.e.loc("f"))
+	obj, err := m.replace(newer)
 	if err != nil {
 		return err
 	}
@@ -236,6 +308,21 @@ func (m *model) rebase() error {
 	defer z.Release()
 	m.data = append(newer, m.data[rec.Base.Size:]...)
 	return z.Rebase(m.t.Context(), obj)
+}
+
+// replace is what another does.
+func (m *model) replace(data []byte) (objectstore.Object, error) {
+	if m.e.cloud != nil {
+		return m.e.object(m.t, data), nil
+	}
+	path := filepath.Join(m.e.root, "f")
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+		return objectstore.Object{}, err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return objectstore.Object{}, err
+	}
+	return m.e.store.Stat(m.t.Context(), m.e.loc("f"))
 }
 
 func (m *model) compare() {

@@ -21,6 +21,8 @@ func FuzzRecordRoundTrip(f *testing.F) {
 		}
 		if withBase {
 			want.Base = &objectstore.Object{Location: want.Target, Size: size, ETag: strings.ToValidUTF8(etag, "?")}
+			want.Upload = &objectstore.Upload{Location: want.Target, ID: "1"}
+			want.Aborts = []objectstore.Upload{{Location: want.Target, ID: "2"}, {Location: objectstore.Location{Bucket: "b", Key: "k"}, ID: "3"}}
 		}
 		raw, err := encodeRecord(want)
 		if err != nil {
@@ -52,6 +54,13 @@ func FuzzParseRecord(f *testing.F) {
 	f.Add([]byte(`{"version":1,"exact_bytes":{"target_key":"//8="},"base":null}`))
 	f.Add([]byte(`{"version":2}`))
 	f.Add([]byte("null"))
+	large := uploadRecord(3)
+	large.ID = id
+	if raw, err = encodeRecord(large); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(raw)
+	f.Add([]byte(`{"version":1,"exact_bytes":{"abort_keys":["/w==",null,"/w=="]},"aborts":[{"Key":"k"}]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r, err := parseRecord(id, raw)
 		if err != nil {

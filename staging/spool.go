@@ -199,7 +199,7 @@ func (f *File) removePublished(adopted bool) error {
 		f.onDisk, f.durable = false, false
 		err = f.area.unlink(filepath.Join(f.dir(), recordName))
 	}
-	if err == nil && overlay {
+	if err == nil && (overlay || f.bare) { // else the directory may have others: see tidy
 		err = f.area.unlink(filepath.Join(f.dir(), blocksName))
 	}
 	if err != nil || f.bare {
