@@ -163,7 +163,7 @@ func (c *completion) refusal(ctx context.Context, err error) error {
 	c.s.uploads.mu.Lock()
 	proved := c.s.uploads.proved
 	c.s.uploads.mu.Unlock()
-	err = &storeError{sentinel: errNoUpload, text: code + ": the store has other bytes than were sent"}
+	err = &storeError{sentinel: errNoUpload, code: code, text: "the store has other bytes than were sent"}
 	if c.up.FullObject && !proved {
 		c.s.withoutChecksum(ctx, err)
 	}

@@ -153,9 +153,9 @@ func (p copiedPart) refusal(ctx context.Context, err error) error {
 	}
 	switch status, code := answered(ctx, err); {
 	case code == "InvalidRequest", code == "InvalidArgument":
-		return &storeError{sentinel: errors.ErrUnsupported, text: code}
-	case status == http.StatusNotFound && code != "NoSuchBucket":
-		return &storeError{sentinel: errNoUpload, text: code}
+		return &storeError{sentinel: errors.ErrUnsupported, code: code}
+	case status == http.StatusNotFound && code != "NoSuchBucket" && !pageOf(ctx):
+		return &storeError{sentinel: errNoUpload, code: code}
 	}
 	return err
 }

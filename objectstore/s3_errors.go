@@ -145,7 +145,7 @@ func (a *attempt) failure(ctx context.Context, err error) *storeError {
 	case errors.Is(cause, errSlow), errors.Is(cause, errDeadline), errors.Is(cause, errStalled):
 		return &storeError{sentinel: ErrUnavailable, text: cause.Error(), passing: true}
 	case errors.As(err, &own):
-		e.sentinel, e.passing, e.text = own.sentinel, own.passing, own.text
+		e.sentinel, e.passing, e.code, e.text = own.sentinel, own.passing, printable(own.code), own.text
 		return e
 	case errors.As(err, &bad):
 		e.sentinel, e.passing, e.odd, e.text = ErrUnavailable, true, true, bad.Error()

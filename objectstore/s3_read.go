@@ -181,6 +181,12 @@ func statusOf(ctx context.Context) int {
 	return 0
 }
 
+// pageOf tells whether the answer that an attempt got was a page for people.
+func pageOf(ctx context.Context) bool {
+	a, ok := ctx.Value(attemptKey{}).(*attempt)
+	return ok && a.html
+}
+
 // objectBody is what is left of a part. The context is the call's own: a body
 // lives no longer than the call that asked for it.
 type objectBody struct {

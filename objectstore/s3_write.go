@@ -69,13 +69,13 @@ func (w *write) after(ctx context.Context, err error) (Object, error) {
 	status, code := answered(ctx, err)
 	switch {
 	case status == http.StatusPreconditionFailed && w.cond.IfNoneMatch:
-		return w.settle(ctx, &storeError{sentinel: ErrExist, text: code})
+		return w.settle(ctx, &storeError{sentinel: ErrExist, code: code})
 	case status == http.StatusPreconditionFailed,
 		code == "NoSuchKey" && w.cond.IfMatch != "":
-		return w.settle(ctx, &storeError{sentinel: ErrChanged, text: code})
-	case uploadGone(w.op, status, code): // completed by an earlier request, or aborted by others
+		return w.settle(ctx, &storeError{sentinel: ErrChanged, code: code})
+	case uploadGone(ctx, w.op, code): // completed by an earlier request, or aborted by others
 		w.unclear = true
-		return w.settle(ctx, &storeError{sentinel: errNoUpload, text: code})
+		return w.settle(ctx, &storeError{sentinel: errNoUpload, code: code})
 	case corrupt(code):
 		err = w.digests.refused(code)
 	case status < 400 || status >= 500 || status == http.StatusRequestTimeout || status == http.StatusConflict:
@@ -106,12 +106,12 @@ func (w *write) settle(ctx context.Context, conflict error) (Object, error) {
 }
 
 // uploadGone tells whether an answer means that the upload, or a part, is not there.
-func uploadGone(op string, status int, code string) bool {
+func uploadGone(ctx context.Context, op, code string) bool {
 	switch code {
 	case "NoSuchUpload", "InvalidPart", "InvalidPartOrder":
 		return true
 	case "NoSuchKey", "NotFound":
-		return op == "complete" && status == http.StatusNotFound
+		return op == "complete" && !pageOf(ctx)
 	}
 	return false
 }
@@ -132,7 +132,7 @@ type digests int
 // source is not what it was.
 func (n *digests) refused(code string) error {
 	*n++
-	return &storeError{sentinel: ErrUnavailable, text: code + ": the store received other bytes than were summed up", passing: *n == 1}
+	return &storeError{sentinel: ErrUnavailable, code: code, text: "the store received other bytes than were summed up", passing: *n == 1}
 }
 
 // answered is the HTTP status and the code of S3 of an SDK's error.
