@@ -66,11 +66,13 @@ func scenarios() []scenario {
 			return w.life(o, nil, func(f *staging.File) error { return write(w, f, large, 0) })
 		}},
 		{"append to a large one", large, []string{large, large + "mine\n"}, nil, func(w *world, o *outcome) error {
-			base := w.stat()
-			return w.life(o, &base, func(f *staging.File) error {
+			return w.unsynced(o, func(f *staging.File) error {
 				_, err := f.Append(w.t.Context(), []byte("mine\n"))
 				return err
 			})
+		}},
+		{"patch of a large one", large, []string{large, "XY" + large[2:]}, nil, func(w *world, o *outcome) error {
+			return w.unsynced(o, func(f *staging.File) error { return write(w, f, "XY", 0) })
 		}},
 		{"two versions", "absent", []string{"absent", "v1", "v2"}, nil, func(w *world, o *outcome) error {
 			f, err := w.area.Create(w.t.Context(), w.newWrite(nil))
@@ -113,6 +115,22 @@ func (w *world) life(o *outcome, base *objectstore.Object, change func(*staging.
 		return err
 	}
 	if err := w.publish(o, f, true); err != nil {
+		return err
+	}
+	return f.Drop()
+}
+
+// unsynced is life over what is there, without a Sync.
+func (w *world) unsynced(o *outcome, change func(*staging.File) error) error {
+	base := w.stat()
+	f, err := w.area.Create(w.t.Context(), w.newWrite(&base))
+	if err == nil {
+		err = change(f)
+	}
+	if err == nil {
+		err = w.publish(o, f, false)
+	}
+	if err != nil {
 		return err
 	}
 	return f.Drop()

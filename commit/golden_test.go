@@ -14,7 +14,13 @@ var update = flag.Bool("update", false, "write testdata/*.golden anew")
 // golden compares the operations since the last take with testdata/NAME.golden.
 func golden(t *testing.T, w *world, name string) {
 	t.Helper()
-	got, path := w.take(), filepath.Join("testdata", name+".golden")
+	goldenText(t, w.take(), name)
+}
+
+// goldenText compares got with testdata/NAME.golden.
+func goldenText(t *testing.T, got, name string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
 	if *update {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
 			t.Fatal(err)
@@ -47,7 +53,7 @@ func TestGoldenOperations(t *testing.T) {
 					t.Fatal(err)
 				}
 				golden(t, w, way+"-"+map[string]string{
-					"new": "publish", "overwrite": "overwrite", "patch": "patch", "append behind another's": "append", "large": "large", "append to a large one": "large-append", "two versions": "versions",
+					"new": "publish", "overwrite": "overwrite", "patch": "patch", "append behind another's": "append", "large": "large", "append to a large one": "large-append", "patch of a large one": "large-patch", "two versions": "versions",
 				}[s.name])
 			})
 		}

@@ -124,14 +124,20 @@ func (w *world) lostUploads() int {
 type uploading struct{ removing }
 
 func (s uploading) CreateUpload(ctx context.Context, loc objectstore.Location, opts objectstore.PutOptions) (u objectstore.Upload, err error) {
+	began := false
 	err = s.w.call("upload", loc.Key, func() (err error) {
-		if u, err = s.w.parts.CreateUpload(ctx, loc, opts); err == nil {
-			s.w.mu.Lock()
-			s.w.unnamed++
-			s.w.mu.Unlock()
-		}
+		u, err = s.w.parts.CreateUpload(ctx, loc, opts)
+		began = err == nil
 		return err
 	})
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	switch {
+	case began && err == nil:
+		s.w.unnamed++
+	case began:
+		s.w.lost++
+	}
 	return u, err
 }
 

@@ -29,7 +29,12 @@ type publishing struct {
 	sound    bool   // the bytes of a recovered write were found to be what they were
 	noted    bool   // the record says "publishing"
 	uploaded string // the upload that the record on disk has complete
+	lost     int    // uploads that were gone, and begun anew
 }
+
+// maxLost is how many uploads of one publish may be gone: who aborts every one of
+// them does so on purpose.
+const maxLost = 3
 
 // attempts asks the store until it took the file, refused it, or did not answer
 // for too long.
@@ -61,6 +66,9 @@ func (p *publishing) attempts(ctx context.Context) (objectstore.Object, way, err
 		unknown = nil
 		if errors.Is(settled, errUnsettled) {
 			unknown = settled
+		} else if errors.Is(err, objectstore.ErrNoUpload) && p.lost < maxLost {
+			p.lost++ // that is an answer: no store is waited for
+			continue
 		}
 		if more, ended := again.next(ctx); !more {
 			return obj, by, errors.Join(err, unknown, ended)
