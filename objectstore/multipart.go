@@ -14,8 +14,8 @@ const (
 	MaxPutSize  = 5 << 30 // of an object made by one Put
 )
 
-// ErrNoUpload: the multipart upload is not there any more: it was completed, or
-// aborted by others, or one of its parts is not what it was. Nothing that was sent
+// ErrNoUpload says that the multipart upload is not there any more: it was completed,
+// or aborted by others, or one of its parts is not what it was. Nothing that was sent
 // with it counts, unless a Stat finds the object; AbortUpload frees what may be
 // left of it. Errors that wrap it wrap [ErrUnavailable] too.
 var ErrNoUpload = errors.New("no such multipart upload")

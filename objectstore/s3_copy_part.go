@@ -137,7 +137,7 @@ func (p copiedPart) do(ctx context.Context) (Part, error) {
 		if r == nil || unquoteETag(r.ETag) == "" {
 			return Part{}, badAnswer("an answer without ETag")
 		}
-		sum := sums{r.ChecksumCRC32C, r.ChecksumCRC64NVME, r.ChecksumSHA256}.of(p.upload.Checksum)
+		sum := checksums{r.ChecksumCRC32C, r.ChecksumCRC64NVME, r.ChecksumSHA256}.of(p.upload.Checksum)
 		return Part{Number: p.number, Size: p.n, ETag: *r.ETag, Checksum: sum}, nil
 	})
 }

@@ -58,7 +58,7 @@ func (d *duplicate) fill(ctx context.Context, u Upload) (Object, error) {
 		return Object{}, err
 	}
 	if !honoured {
-		if _, err := d.look(ctx); err != nil {
+		if _, err = d.look(ctx); err != nil {
 			return Object{}, err
 		}
 	}

@@ -83,23 +83,23 @@ func (d digest) signed(o *s3.Options) {
 	})
 }
 
-// sums is a checksum in the field of its algorithm, as requests and answers have it.
-type sums struct{ crc32c, crc64nvme, sha256 *string }
+// checksums is a checksum in the field of its algorithm, as requests and answers have it.
+type checksums struct{ crc32c, crc64nvme, sha256 *string }
 
 // sumsOf puts a checksum into its field; "" into none.
-func sumsOf(algorithm, sum string) sums {
+func sumsOf(algorithm, sum string) checksums {
 	switch sum := nonEmpty(sum); algorithm {
 	case sumSHA256:
-		return sums{sha256: sum}
+		return checksums{sha256: sum}
 	case sumCRC64NVME:
-		return sums{crc64nvme: sum}
+		return checksums{crc64nvme: sum}
 	default:
-		return sums{crc32c: sum}
+		return checksums{crc32c: sum}
 	}
 }
 
 // of is the checksum of an algorithm; "": it is not there.
-func (s sums) of(algorithm string) string {
+func (s checksums) of(algorithm string) string {
 	switch algorithm {
 	case sumCRC32C:
 		return aws.ToString(s.crc32c)

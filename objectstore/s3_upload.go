@@ -199,7 +199,7 @@ func (p *sentPart) taken(out *s3.UploadPartOutput) (Part, error) {
 	if unquoteETag(out.ETag) == "" {
 		return Part{}, badAnswer("an answer without ETag")
 	}
-	theirs := sums{out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumSHA256}.of(p.upload.Checksum)
+	theirs := checksums{out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumSHA256}.of(p.upload.Checksum)
 	if theirs != "" && theirs != p.digest.checksum {
 		return Part{}, p.digests.refused("")
 	}

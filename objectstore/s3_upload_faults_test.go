@@ -364,12 +364,12 @@ func TestCopyPartChangedIgnored(t *testing.T) {
 		change := r.proxy.Add(faulty.Rule{Op: "UploadPartCopy", Skip: 2, Times: 1, Fault: faulty.Func(func(_ *faulty.Exchange, next faulty.Next) (*http.Response, error) {
 			in := putInput(src.Location, "")
 			in.Body = bytes.NewReader(make([]byte, len(r.data)))
-			if _, err := server.Client().PutObject(context.Background(), in); err != nil {
-				return nil, err
+			if _, failed := server.Client().PutObject(context.Background(), in); failed != nil {
+				return nil, failed
 			}
 			return next()
 		})})
-		if _, err := r.CopyPart(t.Context(), u, 1, src, 0, MinPartSize); err != nil {
+		if _, err = r.CopyPart(t.Context(), u, 1, src, 0, MinPartSize); err != nil {
 			t.Fatal(err)
 		}
 		_, err = r.CopyPart(t.Context(), u, 2, src, 0, MinPartSize)

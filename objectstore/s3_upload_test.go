@@ -50,13 +50,11 @@ func sendTwo(t *testing.T, s *S3, opts PutOptions) (Upload, Object) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var parts []Part
+	parts := make([]Part, 2)
 	for i, text := range []string{"12345", "6789"} {
-		p, err := s.UploadPart(t.Context(), u, i+1, strings.NewReader(text), int64(len(text)))
-		if err != nil {
+		if parts[i], err = s.UploadPart(t.Context(), u, i+1, strings.NewReader(text), int64(len(text))); err != nil {
 			t.Fatal(err)
 		}
-		parts = append(parts, p)
 	}
 	o, err := s.CompleteUpload(t.Context(), u, parts, opts)
 	if err != nil {
@@ -75,28 +73,32 @@ func TestUploadHeaders(t *testing.T) {
 		xml                    string
 	}{
 		{
-			"default", S3Options{},
+			"default",
+			S3Options{},
 			http.Header{"X-Amz-Checksum-Algorithm": {"CRC32C"}, "X-Amz-Checksum-Type": {"FULL_OBJECT"}, "Content-Type": {contentType}, "X-Amz-Meta-Mode": {"644"}, "If-None-Match": nil},
 			http.Header{"X-Amz-Checksum-Crc32c": {sumText(sumCRC32C, []byte("12345"))}, "X-Amz-Content-Sha256": {"UNSIGNED-PAYLOAD"}, "X-Amz-Trailer": nil, "Content-Encoding": nil},
 			http.Header{"X-Amz-Checksum-Crc32c": {"4waSgw=="}, "X-Amz-Checksum-Type": {"FULL_OBJECT"}, "X-Amz-Mp-Object-Size": {"9"}, "If-None-Match": {"*"}},
 			"<ChecksumCRC32C>",
 		},
 		{
-			"crc64nvme", S3Options{Checksum: "crc64nvme"},
+			"crc64nvme",
+			S3Options{Checksum: "crc64nvme"},
 			http.Header{"X-Amz-Checksum-Algorithm": {"CRC64NVME"}, "X-Amz-Checksum-Type": {"FULL_OBJECT"}},
 			http.Header{"X-Amz-Checksum-Crc64nvme": {sumText(sumCRC64NVME, []byte("12345"))}, "X-Amz-Checksum-Crc32c": nil},
 			http.Header{"X-Amz-Checksum-Crc64nvme": {"rosUhgp5mIg="}, "X-Amz-Checksum-Crc32c": nil},
 			"<ChecksumCRC64NVME>",
 		},
 		{
-			"sha256", S3Options{Checksum: "sha256"},
+			"sha256",
+			S3Options{Checksum: "sha256"},
 			http.Header{"X-Amz-Checksum-Algorithm": {"SHA256"}, "X-Amz-Checksum-Type": nil},
 			http.Header{"X-Amz-Checksum-Sha256": {sumText(sumSHA256, []byte("12345"))}, "X-Amz-Content-Sha256": {"UNSIGNED-PAYLOAD"}},
 			http.Header{"X-Amz-Checksum-Sha256": nil, "X-Amz-Checksum-Type": nil, "X-Amz-Mp-Object-Size": nil},
 			"<ChecksumSHA256>",
 		},
 		{
-			"none", S3Options{Checksum: "none", SSE: "aws:kms", SSEKMSKeyID: "key", StorageClass: "STANDARD_IA", RequesterPays: true, ExpectedBucketOwner: "123456789012"},
+			"none",
+			S3Options{Checksum: "none", SSE: "aws:kms", SSEKMSKeyID: "key", StorageClass: "STANDARD_IA", RequesterPays: true, ExpectedBucketOwner: "123456789012"},
 			http.Header{
 				"X-Amz-Checksum-Algorithm": nil, "X-Amz-Checksum-Type": nil, "X-Amz-Server-Side-Encryption": {"aws:kms"},
 				"X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id": {"key"}, "X-Amz-Storage-Class": {"STANDARD_IA"},
