@@ -185,7 +185,7 @@ func (c *Committer) note(ctx context.Context, z *staging.Frozen, cause error) {
 	case ctx.Err() != nil && errors.Is(cause, ctx.Err()):
 		state, reason = staging.Staged, ""
 	}
-	if state == z.Record.State && reason == z.Record.Error && (z.Record.Unsettled || !unsettled) {
+	if state != staging.Failed && state == z.Record.State && reason == z.Record.Error {
 		return
 	}
 	var err error

@@ -198,7 +198,7 @@ func (f *File) SetAttributes(a Attributes) {
 
 // SetState notes how far the write has come, and why, on disk too where the
 // write is there; of a torn one the bytes too are made durable, as far as the disk
-// will. It waits for a publish that is under way.
+// will, and its upload is given up. It waits for a publish that is under way.
 func (f *File) SetState(s State, reason string) error {
 	f.writing <- struct{}{}
 	defer f.unlock()
@@ -207,6 +207,7 @@ func (f *File) SetState(s State, reason string) error {
 	}
 	if s == Torn {
 		f.keepBytes()
+		f.abandon()
 	}
 	return f.setState(s, reason, s == Torn)
 }

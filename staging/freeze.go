@@ -63,10 +63,15 @@ func (z *Frozen) ReaderAt() io.ReaderAt { return z.file.cur.spool.file }
 
 // SetState notes how far the publish has come; durable before it returns if so
 // asked. The bytes of one that failed are made durable too, then, as far as the disk
-// will: they are all that is left.
+// will: they are all that is left, for its upload is given up. It may wait for days,
+// and the store is to have nothing of it.
 func (z *Frozen) SetState(s State, reason string, durable bool) error {
 	if s == Failed && durable {
 		z.file.keepBytes()
+	}
+	if s == Failed {
+		z.file.abandon()
+		z.sent = false
 	}
 	if durable || s == Publishing {
 		z.file.mu.Lock()
