@@ -13,10 +13,15 @@ import (
 // smallStaging mounts a lake whose state directory is a tmpfs of this many MiB.
 func smallStaging(t *testing.T, size string) *mounttest.Lake {
 	t.Helper()
+	return smallStagingOf(t, size, mounttest.Options{Tables: twoTables(nil)})
+}
+
+func smallStagingOf(t *testing.T, size string, o mounttest.Options) *mounttest.Lake {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount a tmpfs")
 	}
-	l := mounttest.New(t, mounttest.Options{Tables: twoTables(nil)})
+	l := mounttest.New(t, o)
 	if err := unix.Mount("tmpfs", l.State, "tmpfs", 0, "mode=0700,size="+size); err != nil {
 		t.Skipf("no tmpfs can be mounted here: %v", err)
 	}

@@ -1,0 +1,234 @@
+package fs_test
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/faulty"
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
+)
+
+// Ends of the mount, of the writer and of the connection while parts are up.
+
+// TestCase19TermWhilePartsGoUpOnS3: drained, exit 0, and the writer's close
+// succeeds.
+func TestCase19TermWhilePartsGoUpOnS3(t *testing.T) {
+	t.Parallel()
+	l := partsTwo(t, nil, "--io-timeout=20s")
+	l.Proxy.SetLatency(faulty.Latency{BytesPerSecond: 8 << 20})
+	begun := l.Proxy.Add(onFile(l, "UploadPart", "big.csv", passing{}))
+	p := begin(t, l, `: >$READY; cp `+largeIn(t, "")+` big.csv; echo "cp $?"; cd /`)
+	begun.Wait(t, 1)
+	l.Signal(syscall.SIGTERM)
+	l.WaitLog("unmounting")
+	if code := l.Wait(); code != 0 {
+		t.Errorf("the daemon ended with %d, want 0", code)
+	}
+	if _, out := p.wait(t); out != "cp 0\n" {
+		t.Errorf("the writer says %q, want a success", out)
+	}
+	wantByParts(t, l, "big.csv")
+	l.Start()
+	wantStore(t, l, csvDir+"/big.csv", fourParts())
+	wantClean(t, l, csvDir, "big.csv")
+	wantNothingLeft(t, l, "big.csv")
+}
+
+// TestCase19UnmountWhilePartsAreUpOnS3: the command refuses and names the file, and
+// the writer goes on undisturbed.
+func TestCase19UnmountWhilePartsAreUpOnS3(t *testing.T) {
+	t.Parallel()
+	l := partsTwo(t, nil)
+	file := largeIn(t, "")
+	p := begin(t, l, `exec 3>big.csv; cat `+file+` >&3; : >$READY; until [ -e $READY.go ]; do sleep .02; done; cat `+file+` >&3; exec 3>&-; cd /`)
+	partsUp(l, "big.csv", 3)
+	if r := l.Run("unmount", l.Root); r.Code != 1 || !strings.Contains(r.Err, "big.csv") || !l.Mounted() {
+		t.Errorf("unmount: exit code %d, %q, mounted %v; want 1 and the file", r.Code, r.Err, l.Mounted())
+	}
+	p.goOn(t)
+	if code, out := p.wait(t); code != 0 {
+		t.Errorf("the writer ended with %d: %s", code, out)
+	}
+	wantStore(t, l, csvDir+"/big.csv", fourParts()+fourParts())
+	wantByParts(t, l, "big.csv")
+	if r := l.Run("unmount", l.Root); r.Code != 0 || l.Mounted() {
+		t.Errorf("unmount: exit code %d, %q, mounted %v", r.Code, r.Err, l.Mounted())
+	}
+	if code := l.Wait(); code != 0 {
+		t.Errorf("the daemon ended with %d, want 0", code)
+	}
+	wantNothingLeft(t, l, "big.csv")
+}
+
+// TestCase19TermWhileUploadsHangOnS3: the exit code is not zero, what is
+// unpublished is named; the next mount publishes what was closed.
+func TestCase19TermWhileUploadsHangOnS3(t *testing.T) {
+	for what, c := range map[string]struct {
+		op    string
+		fault faulty.Hang
+	}{
+		"a part":                                {"UploadPart", faulty.Hang{}},
+		"the completion, before it took effect": {"CompleteMultipartUpload", faulty.Hang{}},
+		"the completion, after it took effect":  {"CompleteMultipartUpload", faulty.Hang{Answer: true}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			l := partsTwo(t, nil, "--io-timeout=60s")
+			held := l.Proxy.Add(onFile(l, c.op, "big.csv", c.fault))
+			p := begin(t, l, `: >$READY; cp `+largeIn(t, "")+` big.csv; echo "cp $?"; cd /`)
+			held.Wait(t, 1)
+			if c.fault.Answer {
+				l.Eventually("it took effect", 0, func() bool { return slices.Contains(l.StoredNames(csvDir), "big.csv") })
+			} else {
+				l.Eventually("all is written", 0, func() bool { all := stagedStatus(t, l); return len(all) == 1 && all[0].Size == int64(len(fourParts())) })
+			}
+			terminate(l, 2)
+			if code := l.Wait(); code != 1 {
+				t.Errorf("the daemon ended with %d, want 1", code)
+			}
+			if !strings.Contains(l.Log(), "big.csv") {
+				t.Error("the log does not name what is unpublished")
+			}
+			if _, out := p.wait(t); strings.HasSuffix(out, "cp 0\n") {
+				t.Errorf("the writer says %q, want a failure", out)
+			}
+			wantWholeOrAbsent(t, l, csvDir+"/big.csv", int64(len(fourParts())))
+			l.Proxy.Clear()
+			l.Start()
+			if c.op == "CompleteMultipartUpload" {
+				l.Eventually("recovered", 0, func() bool { return len(spools(t, l)) == 0 })
+				wantStore(t, l, csvDir+"/big.csv", fourParts())
+				wantClean(t, l, csvDir, "big.csv")
+			}
+			names := l.StoredNames(csvDir)
+			if wantWholeOrAbsent(t, l, csvDir+"/big.csv", int64(len(fourParts()))) != slices.Contains(names, "big.csv") {
+				t.Errorf("the bucket has %q", names)
+			}
+			wantNothingLeft(t, l, names...)
+		})
+	}
+}
+
+// TestCase20KilledDaemonWhilePartsAreUpOnS3: not listed, staged and shown, its
+// upload given up; what another live mount has staged, and has sent, is not touched.
+func TestCase20KilledDaemonWhilePartsAreUpOnS3(t *testing.T) {
+	t.Parallel()
+	l := partsTwo(t, nil)
+	m := l.Second(ofParts, "--write=delete")
+	file := largeIn(t, "")
+	other := begin(t, m, `exec 3>theirs.csv; cat `+file+` >&3; : >$READY; until [ -e $READY.go ]; do sleep .02; done; echo end >&3; exec 3>&-; cd /`)
+	p := begin(t, l, `exec 3>big.csv; cat `+file+` >&3; : >$READY; sleep 1000`)
+	partsUp(l, "big.csv", 3)
+	theirs := []string{l.Key(csvDir + "/theirs.csv")}
+	l.Eventually("two uploads", 0, func() bool { return len(uploadsOf(t, l)) == 2 })
+	l.Kill()
+	p.end()
+	l.Start("--write=delete")
+	wantAbsent(t, l, csvDir+"/big.csv")
+	kept := stagedStatus(t, l)
+	if len(kept) != 1 || kept[0].Path != csvDir+"/big.csv" || kept[0].State != "staged" {
+		t.Fatalf("kept is %+v, want big.csv, staged", kept)
+	}
+	wantContent(t, l, kept[0].shown(), fourParts()) // the kernel had it: only the daemon was killed
+	l.Eventually("its own upload is given up", seenWithin, func() bool { return slices.Equal(uploadsOf(t, l), theirs) })
+	if all := stagedStatus(t, m); len(all) != 1 || all[0].Path != csvDir+"/theirs.csv" || !all[0].Open {
+		t.Errorf("the other mount has %+v staged, want theirs.csv", all)
+	}
+	other.goOn(t)
+	if code, out := other.wait(t); code != 0 {
+		t.Errorf("the other mount's writer ended with %d: %s", code, out)
+	}
+	wantStore(t, m, csvDir+"/theirs.csv", fourParts()+"end\n")
+	if r := l.Run("recover", "--abort=all", l.Root); r.Code != 0 {
+		t.Errorf("recover --abort: exit code %d, %s%s", r.Code, r.Out, r.Err)
+	}
+	wantClean(t, l, csvDir, "theirs.csv")
+	wantNothingLeft(t, l, "theirs.csv")
+}
+
+// TestCase21LostAnswersOfUploadsOnS3: the program sees a success, and the store one
+// version. An upload whose beginning was not answered is nobody's, and stays.
+func TestCase21LostAnswersOfUploadsOnS3(t *testing.T) {
+	const appending = `printf more | dd of=old oflag=append conv=notrunc status=none`
+	for what, c := range map[string]struct {
+		op, name, script string
+		after            string
+	}{
+		"the beginning of a new file":  {"CreateMultipartUpload", "new", `cp $L new`, fourParts()},
+		"a part of a new file":         {"UploadPart", "new", `cp $L new`, fourParts()},
+		"the completion of a new file": {"CompleteMultipartUpload", "new", `cp $L new`, fourParts()},
+		"the completion at an fsync":   {"CompleteMultipartUpload", "new", `dd if=$L of=new bs=1M conv=fsync status=none`, fourParts()},
+		"the completion of another":    {"CompleteMultipartUpload", "old", `cp $L old`, fourParts()},
+		"the completion of an append":  {"CompleteMultipartUpload", "old", appending, fourParts()[:3*partSize] + "more"},
+		"a copied part of an append":   {"UploadPartCopy", "old", appending, fourParts()[:3*partSize] + "more"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			old := fourParts()[:3*partSize]
+			l := partsTwo(t, map[string]string{"old": old})
+			rule := onFile(l, c.op, c.name, faulty.LoseAnswer{})
+			rule.Times = 1
+			lost := l.Proxy.Add(rule)
+			l.MustSh(`L=` + largeIn(t, "") + `; cd ` + csvDir + `; ` + c.script)
+			if lost.Hits() != 1 {
+				t.Fatalf("%d answers were lost, want one\n%s", lost.Hits(), asked(l))
+			}
+			wantStore(t, l, csvDir+"/"+c.name, c.after)
+			wantContent(t, l, csvDir+"/"+c.name, c.after)
+			versions := taken(l, "CompleteMultipartUpload", c.name) + taken(l, "PutObject", c.name)
+			if c.op == "CompleteMultipartUpload" {
+				versions++ // the lost one
+			}
+			if versions != 1 {
+				t.Errorf("published %d times, want once\n%s", versions, asked(l))
+			}
+			names := []string{"old"}
+			if c.name == "new" {
+				names = append(names, "new")
+				wantStore(t, l, csvDir+"/old", old)
+			}
+			wantClean(t, l, csvDir, names...)
+			if c.op == "CreateMultipartUpload" {
+				if uploads := uploadsOf(t, l); len(uploads) > 1 {
+					t.Errorf("uploads are left: %q", uploads)
+				}
+			} else {
+				wantNothingLeft(t, l, names...)
+			}
+			if log := l.Log(); strings.Contains(log, "level=ERROR") {
+				t.Error("an error was logged")
+			}
+		})
+	}
+}
+
+// TestCase26KilledWriterWhilePartsAreUpOnS3: nothing is published; kept, and shown,
+// over a remount.
+func TestCase26KilledWriterWhilePartsAreUpOnS3(t *testing.T) {
+	t.Parallel()
+	l := partsTwo(t, nil)
+	half := "PAR1" + fourParts()[:3*partSize]
+	file := largeIn(t, half)
+	for dir, name := range map[string]string{csvDir: "torn.csv", parquetDir: "torn.parquet"} {
+		p := begin(t, l, `cd `+l.Path(dir)+`; exec 3>`+name+`; cat `+file+` >&3; : >$READY; exec sleep 1000`)
+		partsUp(l, name, 3)
+		if err := syscall.Kill(p.cmd.Process.Pid, syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if code, _ := p.wait(t); code != -1 {
+			t.Errorf("the writer ended with %d, want an end by signal", code)
+		}
+		wantTorn(t, l, dir, name, half)
+	}
+	for range 2 {
+		wantNothingLeft(t, l)
+		wantTorn(t, l, csvDir, "torn.csv", half)
+		wantTorn(t, l, parquetDir, "torn.parquet", half)
+		l.Remount()
+	}
+	whole := mounttest.Parquet(t, 100)
+	write(t, l, parquetDir+"/torn.parquet", whole) // the name is free
+	wantStore(t, l, parquetDir+"/torn.parquet", whole)
+}
