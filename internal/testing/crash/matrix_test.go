@@ -80,7 +80,7 @@ func (m *matrix) each(round func(k int) (met bool)) {
 func (m *matrix) done() {
 	m.t.Helper()
 	m.endForeign()
-	summary.add(m.t, "%d requests failed", m.rounds)
+	summary.add(m.t, "%d requests failed, %d uploads orphaned", m.rounds, m.orphaned)
 }
 
 // explain says what a round was, when it has failed.
@@ -166,35 +166,8 @@ func (m *matrix) recovered(acknowledged, byCommand bool) {
 	}
 	m.Start("--io-timeout=1s")
 	m.watch()
-	m.settledState(acknowledged)
+	m.wantSettled(&m.op, acknowledged, true)
 	m.warm()
-}
-
-// settledState asserts that a mount after the crash has finished what was begun, or
-// shows it, and can publish it.
-func (m *matrix) settledState(acknowledged bool) {
-	m.t.Helper()
-	m.gate.settled(m.t)
-	allowed := []string{"old", "new"}
-	if acknowledged {
-		allowed = []string{"new"}
-	}
-	have, state := m.wantState(&m.op, allowed...)
-	m.wantMountShows(have)
-	kept := m.kept()
-	switch {
-	case state == "new" && len(kept) > 0:
-		m.t.Errorf("all is published, and %+v is staged", kept)
-	case state == "old" && m.op.writes && len(kept) == 0:
-		m.t.Errorf("what was written is neither published nor staged")
-	}
-	if len(kept) > 0 {
-		m.publishKept(m.keptByCommand())
-		have, state = m.wantState(&m.op, "new")
-		m.wantMountShows(have)
-	}
-	m.wantOnce(&m.op, state)
-	m.wantClean()
 }
 
 // publishKept publishes all that is staged, by the command.
@@ -282,7 +255,7 @@ func (m *matrix) recovery(p plan) (met bool) {
 		m.Start("--io-timeout=20s")
 		m.watch()
 	}
-	m.settledState(false)
+	m.wantSettled(&m.op, false, false)
 	m.warm()
 	if m.t.Failed() {
 		m.t.Logf("%s: killed, then %+v in the recovery\n%s", m.op.name, p, m.trace())

@@ -32,6 +32,8 @@ type rig struct {
 	round   int
 	foreign []upload // of another writer
 	spare   string   // key at which another mount may have an upload
+
+	orphaned int // uploads of which the mount was never told
 }
 
 // rigOptions describe a rig.
@@ -152,6 +154,7 @@ func (r *rig) killed() {
 	r.Kill()
 	if r.gate != nil {
 		r.gate.settled(r.t)
+		r.forgive(true)
 	}
 }
 
@@ -269,6 +272,7 @@ func (r *rig) wantClean() {
 		r.t.Errorf("the staging directory has %q", ids)
 	}
 	if r.OnS3() {
+		r.forgive(false)
 		r.wantUploads()
 	}
 }

@@ -1,9 +1,7 @@
 package crash_test
 
 import (
-	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,9 +25,8 @@ func TestKillBeforeEachStep(t *testing.T) {
 // stepper is one operation that is done again and again.
 type stepper struct {
 	*rig
-	op       operation
-	rounds   int
-	orphaned int
+	op     operation
+	rounds int
 }
 
 func (s *stepper) everyStep() {
@@ -113,79 +110,13 @@ func (s *stepper) killBefore(n int) bool {
 		return false
 	}
 	s.killed()
-	if s.OnS3() {
-		s.forgive()
-	}
 	s.Start()
 	s.watch()
-	s.look(err == nil)
+	s.wantSettled(&s.op, err == nil, false)
 	s.warm()
 	s.trap.Arm(0)
 	if s.t.Failed() {
 		s.t.Logf("killed before step %d, the operation answered %v; the last steps:\n%s\n%s", n, err, strings.Join(steps[max(0, len(steps)-25):], "\n"), s.trace())
 	}
 	return true
-}
-
-// forgive counts orphans of the one window that there is, and takes them away.
-func (s *stepper) forgive() {
-	s.t.Helper()
-	orphans := s.orphans()
-	if len(orphans) > 1 {
-		s.t.Errorf("%d uploads of one file are orphaned", len(orphans))
-	}
-	s.orphaned += len(orphans)
-	for _, u := range orphans {
-		s.abort(u)
-	}
-}
-
-// look asserts the outcome after the next mount's recovery.
-func (s *stepper) look(acknowledged bool) {
-	s.t.Helper()
-	allowed := []string{"old", "new"}
-	if acknowledged {
-		allowed = []string{"new"}
-	}
-	have, state := s.wantState(&s.op, allowed...)
-	s.wantMountShows(have)
-	kept := s.kept()
-	if state == "new" && len(kept) > 0 {
-		s.t.Errorf("all is published, and %+v is staged", kept)
-	}
-	if len(kept) > 0 {
-		have, state = s.resolve(kept)
-		s.wantMountShows(have)
-	}
-	s.wantOnce(&s.op, state)
-	s.wantClean()
-}
-
-// resolve publishes what is staged, if it is whole, and drops it if it is not.
-func (s *stepper) resolve(kept []staged) (tree, string) {
-	s.t.Helper()
-	if shown := s.keptByCommand(); len(shown) != len(kept) || shown[0].ID != kept[0].ID {
-		s.t.Errorf("recover shows %+v, status.json %+v", shown, kept)
-	}
-	w := kept[0]
-	whole := w.Size == int64(len(s.op.after[s.op.target]))
-	if len(kept) > 1 {
-		s.t.Errorf("one file was written, and staged are %+v", kept)
-	}
-	o, err := s.agent.ask(task{Do: "read", Path: s.Path(w.shown())})
-	if err != nil || int64(len(o.Raw)) != w.Size {
-		s.t.Errorf("%+v has %d bytes, %v", w, len(o.Raw), err)
-	}
-	whole = whole && slices.Equal(o.Raw, s.op.after[s.op.target]) // of an old size nothing may be written yet
-	what, want := "--abort=all", "old"
-	if whole {
-		what, want = "--publish=all", "new"
-	}
-	if res := s.command(what); res.Code != 0 {
-		s.t.Errorf("recover %s: code %d\n%s%s", what, res.Code, res.Out, res.Err)
-	}
-	if whole && path.Base(w.Path) != s.op.target { // renamed in memory alone: it has the name of before
-		return s.store(), "renamed"
-	}
-	return s.wantState(&s.op, want)
 }

@@ -123,23 +123,32 @@ func (r *rig) wantUploads() {
 	}
 }
 
-// orphans are uploads that the mount began and no record names, after a kill. A kill
-// that fell between the effect of CreateMultipartUpload and its record leaves one,
-// which nobody can know of: no part was sent to it then.
-func (r *rig) orphans() []upload {
+// forgive takes the uploads away that nobody can know of: CreateMultipartUpload took
+// effect, and the mount was never told, or was killed before its record named it, which
+// is one at most of a file. No part was sent to them then.
+func (r *rig) forgive(killed bool) {
 	r.t.Helper()
 	records := r.records()
-	var found []upload
+	untold := make(map[string]int) // by key
 	for _, u := range r.ownUploads() {
-		if strings.Contains(records, u.id) {
+		made, used := r.gate.life(u.id)
+		switch {
+		case strings.Contains(records, u.id):
 			continue
+		case made != nil && used == nil && !made.answered:
+		case made != nil && used == nil && killed:
+			if untold[u.key]++; untold[u.key] > 1 {
+				r.t.Errorf("a kill orphaned %d uploads of %s", untold[u.key], u.key)
+			}
+		case killed:
+			r.t.Errorf("no record names the upload %v, which met %v and %v", u, made, used)
+			continue
+		default:
+			continue // wantUploads tells
 		}
-		found = append(found, u)
-		if q := r.gate.sent(u.id); q != nil {
-			r.t.Errorf("no record names the upload %v, which was sent %v", u, q)
-		}
+		r.orphaned++
+		r.abort(u)
 	}
-	return found
 }
 
 // records are all that the staging directory has.
@@ -156,14 +165,20 @@ func (r *rig) records() string {
 	return all.String()
 }
 
-// sent is a request for parts of an upload, or its end; nil: there was none.
-func (g *gate) sent(id string) *request {
+// life is the request that began an upload, and the first that was about it.
+func (g *gate) life(id string) (made, used *request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, q := range g.log {
-		if q.upload == id && q.op != "CreateMultipartUpload" {
-			return q
+	for _, now := range g.log {
+		q := new(request)
+		*q = *now
+		switch {
+		case q.upload != id:
+		case q.op == "CreateMultipartUpload":
+			made = q
+		case used == nil:
+			used = q
 		}
 	}
-	return nil
+	return made, used
 }

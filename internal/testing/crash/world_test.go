@@ -100,6 +100,7 @@ func (w *world) other(do string) task {
 // end asserts that the other mount was left alone.
 func (w *world) end() {
 	w.t.Helper()
+	w.sum.orph = w.orphaned
 	if w.second == nil || w.t.Failed() {
 		return
 	}
@@ -233,9 +234,6 @@ func (w *world) moment() {
 	w.killed()
 	done.Wait()
 	w.sum.cut += len(w.maybe)
-	if w.OnS3() {
-		w.forgive()
-	}
 	w.Start()
 	w.watch()
 	if w.gate != nil {
@@ -269,22 +267,6 @@ func (w *world) strike() {
 	})
 	if w.gate.end() != nil {
 		w.sum.atRequest++
-	}
-}
-
-// forgive takes away the uploads that the kill has orphaned: of the one large file
-// that was being written, at most.
-func (w *world) forgive() {
-	w.t.Helper()
-	orphans := w.orphans()
-	for _, u := range orphans {
-		if !strings.HasSuffix(u.key, "/large.csv") {
-			w.t.Errorf("the upload %v is of no file that is large", u)
-		}
-		w.abort(u)
-	}
-	if w.sum.orph += len(orphans); len(orphans) > 1 {
-		w.t.Errorf("a kill orphaned %d uploads, and one large file is written at a time", len(orphans))
 	}
 }
 
