@@ -164,3 +164,49 @@ func TestSaveKeepsHoles(t *testing.T) {
 		t.Errorf("saved %d bytes, %d on disk, %v", st.Size, st.Blocks*512, err)
 	}
 }
+
+// TestRecoverTwoAppends: of two writes that a kill left behind one version, one was
+// being published. The other can be read, and published, all the same.
+func TestRecoverTwoAppends(t *testing.T) {
+	for _, way := range []string{flat, parts} {
+		t.Run(way, func(t *testing.T) {
+			w := newWorld(t, way)
+			w.object("one\n")
+			base := w.stat()
+			var files []*staging.File
+			for _, line := range []string{"two\n", "three\n"} {
+				n := w.newWrite(&base)
+				n.Append = true // opened with O_APPEND
+				f, err := w.area.Create(t.Context(), n)
+				if err == nil {
+					_, err = f.Append(t.Context(), []byte(line))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				files = append(files, f)
+			}
+			w.before = func(op string) error {
+				if op == "put" {
+					w.dead = true
+					return errDead
+				}
+				return nil
+			}
+			_, _ = w.c.Commit(t.Context(), files[0])
+			w.before = nil
+			w.restart()
+			report, err := w.c.Recover(t.Context())
+			if err != nil || w.lake() != "one\ntwo\n" || len(report.Kept) != 1 {
+				t.Fatalf("Recover: %+v, %v; there is %q", report, err, w.lake())
+			}
+			kept, _ := w.area.Find(report.Kept[0].ID)
+			if got := bytesOf(t, kept); got != "one\ntwo\nthree\n" {
+				t.Errorf("what is staged reads %q", got)
+			}
+			if err := w.c.Publish(t.Context(), kept.ID(), nil); err != nil || w.lake() != "one\ntwo\nthree\n" {
+				t.Errorf("Publish: %v; there is %q", err, w.lake())
+			}
+		})
+	}
+}
