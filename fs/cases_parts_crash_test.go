@@ -33,7 +33,7 @@ func TestCase19TermWhilePartsGoUpOnS3(t *testing.T) {
 	l.Start()
 	wantStore(t, l, csvDir+"/big.csv", fourParts())
 	wantClean(t, l, csvDir, "big.csv")
-	wantNothingLeft(t, l, "big.csv")
+	wantNoUpload(t, l, "big.csv")
 }
 
 // TestCase19UnmountWhilePartsAreUpOnS3: the command refuses and names the file, and
@@ -59,7 +59,7 @@ func TestCase19UnmountWhilePartsAreUpOnS3(t *testing.T) {
 	if code := l.Wait(); code != 0 {
 		t.Errorf("the daemon ended with %d, want 0", code)
 	}
-	wantNothingLeft(t, l, "big.csv")
+	wantNoUpload(t, l, "big.csv")
 }
 
 // TestCase19TermWhileUploadsHangOnS3: the exit code is not zero, what is
@@ -106,7 +106,7 @@ func TestCase19TermWhileUploadsHangOnS3(t *testing.T) {
 			if wantWholeOrAbsent(t, l, csvDir+"/big.csv", int64(len(fourParts()))) != slices.Contains(names, "big.csv") {
 				t.Errorf("the bucket has %q", names)
 			}
-			wantNothingLeft(t, l, names...)
+			wantNoUpload(t, l, names...)
 		})
 	}
 }
@@ -145,7 +145,7 @@ func TestCase20KilledDaemonWhilePartsAreUpOnS3(t *testing.T) {
 		t.Errorf("recover --abort: exit code %d, %s%s", r.Code, r.Out, r.Err)
 	}
 	wantClean(t, l, csvDir, "theirs.csv")
-	wantNothingLeft(t, l, "theirs.csv")
+	wantNoUpload(t, l, "theirs.csv")
 }
 
 // TestCase21LostAnswersOfUploadsOnS3: the program sees a success, and the store one
@@ -195,7 +195,7 @@ func TestCase21LostAnswersOfUploadsOnS3(t *testing.T) {
 					t.Errorf("uploads are left: %q", uploads)
 				}
 			} else {
-				wantNothingLeft(t, l, names...)
+				wantNoUpload(t, l, names...)
 			}
 			if log := l.Log(); strings.Contains(log, "level=ERROR") {
 				t.Error("an error was logged")
@@ -223,7 +223,7 @@ func TestCase26KilledWriterWhilePartsAreUpOnS3(t *testing.T) {
 		wantTorn(t, l, dir, name, half)
 	}
 	for range 2 {
-		wantNothingLeft(t, l)
+		wantNoUpload(t, l)
 		wantTorn(t, l, csvDir, "torn.csv", half)
 		wantTorn(t, l, parquetDir, "torn.parquet", half)
 		l.Remount()

@@ -26,14 +26,6 @@ var fourParts = sync.OnceValue(func() string {
 	return string(raw)
 })
 
-// partsTwo mounts twoTables behind a proxy with uploads of small parts.
-func partsTwo(t *testing.T, files map[string]string, flags ...string) *mounttest.Lake {
-	t.Helper()
-	l := faultyTwo(t, files, append([]string{ofParts}, flags...)...)
-	warm(t, l)
-	return l
-}
-
 // largeIn writes content, or fourParts if it is "", to a file that scripts read.
 func largeIn(t *testing.T, content string) (path string) {
 	t.Helper()
@@ -83,9 +75,9 @@ func uploadsOf(t *testing.T, l *mounttest.Lake) []string {
 	return server.Uploads(t, bucket)
 }
 
-// wantNothingLeft asserts that the bucket has these names in csvDir alone, and
+// wantNoUpload asserts that the bucket has these names in csvDir alone, and
 // soon no upload; what is staged may stay.
-func wantNothingLeft(t *testing.T, l *mounttest.Lake, names ...string) {
+func wantNoUpload(t *testing.T, l *mounttest.Lake, names ...string) {
 	t.Helper()
 	l.Eventually("no upload is left", seenWithin, func() bool { return len(uploadsOf(t, l)) == 0 })
 	wantBucket(t, l, names...)
@@ -120,7 +112,7 @@ func TestCase16NoUploadTakesEffectOnS3(t *testing.T) {
 				t.Errorf("no %s: this test shows nothing\n%s", op, asked(l))
 			}
 			wantShown(t, l, sizes)
-			wantNothingLeft(t, l)
+			wantNoUpload(t, l)
 			l.Proxy.Clear()
 			l.Remount()
 			wantNames(t, l, csvDir) // what failed is not published by itself
@@ -134,7 +126,7 @@ func TestCase16NoUploadTakesEffectOnS3(t *testing.T) {
 				wantByParts(t, l, name)
 			}
 			wantClean(t, l, csvDir, names...)
-			wantNothingLeft(t, l, names...)
+			wantNoUpload(t, l, names...)
 		})
 	}
 }
@@ -181,7 +173,7 @@ func TestCase17UploadAnswers200WithAnErrorOnS3(t *testing.T) {
 					wantStore(t, l, csvDir+"/always", c.before)
 				}
 				wantKeptBytes(t, l, csvDir, "always", c.after)
-				wantNothingLeft(t, l, names...)
+				wantNoUpload(t, l, names...)
 				l.Remount()
 			}
 		})
@@ -222,7 +214,7 @@ func TestCase18OverwriteByPartsRefusedOnS3(t *testing.T) {
 					wantContent(t, l, csvDir+"/"+name, old)
 					wantStore(t, l, csvDir+"/"+name, old)
 				}
-				wantNothingLeft(t, l, "cut", "app", "part")
+				wantNoUpload(t, l, "cut", "app", "part")
 				all := stagedStatus(t, l)
 				if len(all) != len(names) {
 					t.Errorf("kept are %+v, want %q", all, names)
@@ -250,5 +242,5 @@ func TestCase18CopiesRefusedAreSentOnS3(t *testing.T) {
 	wantStore(t, l, csvDir+"/f", fourParts()+"more")
 	wantByParts(t, l, "f")
 	wantClean(t, l, csvDir, "f")
-	wantNothingLeft(t, l, "f")
+	wantNoUpload(t, l, "f")
 }
