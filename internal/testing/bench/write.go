@@ -112,7 +112,7 @@ func (r *writeRig) store(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if r.server, err = s3test.Start(); err != nil {
+	if r.server, err = s3test.Start(); err != nil { //nolint:contextcheck // it takes none
 		return err
 	}
 	if !strings.HasPrefix(r.server.Dir(benchBucket), r.work) {

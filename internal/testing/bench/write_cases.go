@@ -34,16 +34,16 @@ type writeCase struct {
 // contender does a case's work one way.
 type contender struct {
 	name    string
-	mount   *lakeMount                         // whose work it is; nil: none
-	fixed   float64                            // seconds that are given, and not measured; 0: none
-	before  func(ctx context.Context) error    // not measured
+	daemon  *system                         // that serves the files; nil: none
+	fixed   float64                         // seconds that are given, and not measured; 0: none
+	before  func(ctx context.Context) error // not measured
 	seconds func(ctx context.Context) (float64, error)
 }
 
 func (r *writeRig) cases() []writeCase {
 	all := []writeCase{
 		r.largeCase(), r.manyCase(),
-		r.tinyCase("4 KiB writes", false), r.tinyCase("4 KiB writes and close", true),
+		r.tinyCase("4 KiB writes", false), r.tinyCase("4 KiB writes, open to close", true),
 		r.copyCase(), r.appendCase(),
 	}
 	return slices.DeleteFunc(all, func(c writeCase) bool { return !strings.Contains(c.name, r.o.only) })
@@ -59,7 +59,7 @@ func (r *writeRig) name() string {
 func (r *writeRig) lakes(mounts []*lakeMount, do func(ctx context.Context, m *lakeMount) (float64, error)) []contender {
 	var all []contender
 	for _, m := range mounts {
-		all = append(all, contender{name: m.name, mount: m, seconds: func(ctx context.Context) (float64, error) { return do(ctx, m) }})
+		all = append(all, contender{name: m.name, daemon: &m.system, seconds: func(ctx context.Context) (float64, error) { return do(ctx, m) }})
 	}
 	return all
 }
@@ -93,14 +93,16 @@ func (r *writeRig) tinyCase(name string, whole bool) writeCase {
 	do := func(ctx context.Context, dir string) (float64, error) {
 		t, err := r.childTiming(ctx, "steps", filepath.Join(dir, r.name()), strconv.Itoa(tinyStep), strconv.Itoa(r.o.tiny))
 		if !whole {
-			t.Work -= t.Close
+			t.Work -= t.Open + t.Close
 		}
 		return t.Work, err
 	}
 	c := writeCase{
 		name: name, goal: 0.8,
-		base: contender{name: loopback, before: r.emptied, seconds: func(ctx context.Context) (float64, error) { return do(ctx, r.loop.root) }},
-		ours: r.lakes(r.mounts, func(ctx context.Context, m *lakeMount) (float64, error) { return do(ctx, filepath.Join(m.root, "dt=1")) }),
+		base: contender{name: loopback, daemon: r.loop, before: r.emptied, seconds: func(ctx context.Context) (float64, error) { return do(ctx, r.loop.root) }},
+		ours: r.lakes(r.mounts, func(ctx context.Context, m *lakeMount) (float64, error) {
+			return do(ctx, filepath.Join(m.root, "dt=1"))
+		}),
 	}
 	if whole {
 		c.goal = 0 // the loopback's close does not send anything

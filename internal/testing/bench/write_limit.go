@@ -55,7 +55,8 @@ func child(name string, args []string) error {
 // timing is what a child tells.
 type timing struct {
 	Work  float64 `json:"work"`  // seconds, without what is a program's start
-	Close float64 `json:"close"` // of these, close(2)
+	Open  float64 `json:"open"`  // of these, open(2)
+	Close float64 `json:"close"` // and close(2)
 }
 
 func since(began time.Time) float64 { return time.Since(began).Seconds() }
@@ -182,6 +183,7 @@ func steps(path, step, count string) (t timing, err error) {
 	if err != nil {
 		return t, &os.PathError{Op: "open", Path: path, Err: err}
 	}
+	opened := time.Now()
 	for range n {
 		if _, err = unix.Write(fd, buf); err != nil {
 			break
@@ -189,5 +191,5 @@ func steps(path, step, count string) (t timing, err error) {
 	}
 	written := time.Now()
 	err = errors.Join(err, unix.Close(fd))
-	return timing{Work: since(began), Close: since(written)}, err
+	return timing{Work: since(began), Open: opened.Sub(began).Seconds(), Close: since(written)}, err
 }

@@ -28,14 +28,18 @@ type load struct {
 	Other   float64 `json:"other"`   // others on the machine, and the kernel's own threads
 }
 
+// total is what the work took, whoever did it.
+func (l load) total() float64 { return l.Mount + l.Proxy + l.Store + l.Program }
+
 // row is a line of the table.
 type row struct {
 	Case        string   `json:"case"`
 	Ours        string   `json:"ours"`
 	Base        string   `json:"base"`
-	Seconds     float64  `json:"seconds"`      // median
-	BaseSeconds float64  `json:"base_seconds"` // median
-	Ratio       float64  `json:"ratio"`        // base over ours; with AtMost ours over base
+	Seconds     float64  `json:"seconds"`             // median
+	BaseSeconds float64  `json:"base_seconds"`        // median
+	Ratio       float64  `json:"ratio"`               // base over ours; with AtMost ours over base
+	CPURatio    float64  `json:"cpu_ratio,omitempty"` // the same of all processor time: less moved by others on the machine
 	Goal        float64  `json:"goal,omitempty"`
 	AtMost      bool     `json:"at_most,omitempty"`
 	Peak        float64  `json:"peak_rss_mib"` // of the mount, ever
@@ -69,11 +73,14 @@ func (r *writeRig) measureAll(ctx context.Context) ([]row, error) {
 func (c writeCase) row(o contender, ours, base []sample) row {
 	w := row{
 		Case: c.name, Ours: o.name, Base: c.base.name, Goal: c.goal, AtMost: c.atMost, Samples: ours, BaseSamples: base,
-		Seconds: middle(ours).Seconds, BaseSeconds: middle(base).Seconds, Peak: o.mount.memory("VmHWM:"),
+		Seconds: middle(ours).Seconds, BaseSeconds: middle(base).Seconds, Peak: o.daemon.memory("VmHWM:"),
 	}
 	w.Ratio = w.BaseSeconds / w.Seconds
+	if all := middle(ours).CPU.total(); all > 0 {
+		w.CPURatio = middle(base).CPU.total() / all
+	}
 	if c.atMost {
-		w.Ratio, w.BaseSamples = w.Seconds/w.BaseSeconds, nil
+		w.Ratio, w.CPURatio, w.BaseSamples = w.Seconds/w.BaseSeconds, 0, nil
 	}
 	return w
 }
@@ -99,11 +106,11 @@ func (r *writeRig) measure(ctx context.Context, c contender) (s sample, err erro
 		}
 	}
 	r.proxy.Reset()
-	was := r.times(c.mount)
+	was := r.times(c.daemon)
 	if s.Seconds, err = c.seconds(ctx); err != nil {
 		return s, err
 	}
-	s.CPU = r.times(c.mount).less(was)
+	s.CPU = r.times(c.daemon).less(was)
 	s.Requests = r.proxy.Counts()
 	for _, q := range r.proxy.Log() {
 		s.Sent += q.Received
@@ -113,10 +120,10 @@ func (r *writeRig) measure(ctx context.Context, c contender) (s sample, err erro
 }
 
 // times are the loads so far; Other is all that the machine did.
-func (r *writeRig) times(m *lakeMount) load {
+func (r *writeRig) times(daemon *system) load {
 	l := load{Store: cpu(r.server.Pid()).Seconds(), Proxy: usage(unix.RUSAGE_SELF), Program: usage(unix.RUSAGE_CHILDREN), Other: busy()}
-	if m != nil {
-		l.Mount = cpu(m.cmd.Process.Pid).Seconds()
+	if daemon != nil {
+		l.Mount = cpu(daemon.cmd.Process.Pid).Seconds()
 	}
 	return l
 }

@@ -59,11 +59,11 @@ func (r *writeRig) table(to io.Writer, rows []row) error {
 	_, _ = fmt.Fprintf(to, "%d x %s, Linux %s, %s\n%s\n%s, %v to the first byte, %d MiB/s a connection; medians of %d\n\n", // as the table: its Flush tells
 		m.Count, m.Processor, m.Kernel, m.Go, m.Program, m.Store, r.o.firstByte, r.o.rate>>20, r.o.rounds)
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(w, "case\tcompared with\tseconds\tours\tseconds\tratio\tgoal\t\tsent MiB\tfetched MiB\tpeak RSS MiB\t") // kept by w until Flush
+	_, _ = fmt.Fprintln(w, "case\tcompared with\tseconds\tours\tseconds\tratio\tgoal\t\tof CPU\tsent MiB\tfetched MiB\tpeak RSS MiB\t") // kept by w until Flush
 	for _, c := range rows {
 		s := middle(c.Samples)
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%.3f\t%s\t%.3f\t%.2f\t%s\t%s\t%.1f\t%.1f\t%.0f\t\n", c.Case, c.Base, c.BaseSeconds, c.Ours, c.Seconds,
-			c.Ratio, c.goalText(), map[bool]string{true: "", false: "missed"}[c.met()], float64(s.Sent)/(1<<20), float64(s.Fetched)/(1<<20), c.Peak)
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%.3f\t%s\t%.3f\t%.2f\t%s\t%s\t%s\t%.1f\t%.1f\t%.0f\t\n", c.Case, c.Base, c.BaseSeconds, c.Ours, c.Seconds,
+			c.Ratio, c.goalText(), map[bool]string{true: "", false: "missed"}[c.met()], c.cpuText(), float64(s.Sent)/(1<<20), float64(s.Fetched)/(1<<20), c.Peak)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -76,6 +76,13 @@ func (r *writeRig) table(to io.Writer, rows []row) error {
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t\n", c.Case, c.Ours, middle(c.Samples))
 	}
 	return w.Flush()
+}
+
+func (w row) cpuText() string {
+	if w.CPURatio == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", w.CPURatio)
 }
 
 func (w row) goalText() string {

@@ -18,7 +18,7 @@ func copyWide(w io.Writer, r io.Reader, size int64) (int64, error) {
 	if size < copySize {
 		return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, make([]byte, size))
 	}
-	buf := buffers.Get().(*[copySize]byte) //nolint:errcheck // of one type
+	buf := buffers.Get().(*[copySize]byte)
 	defer buffers.Put(buf)
 	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, buf[:])
 }
