@@ -12,13 +12,13 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
-// begun is a file with n parts in the store.
-func begun(t *testing.T, c *cloud, e *env, n int) *File {
+// begun is a file with three parts in the store.
+func begun(t *testing.T, c *cloud, e *env) *File {
 	t.Helper()
 	f := e.final(t)
-	put(t, f, 0, pattern(1, n*testPart))
+	put(t, f, 0, pattern(1, 3*testPart))
 	e.quiet(t)
-	if len(c.left()) != 1 || f.Uploaded() != int64(n*testPart) {
+	if len(c.left()) != 1 || f.Uploaded() != 3*testPart {
 		t.Fatalf("uploads %q, %d bytes", c.left(), f.Uploaded())
 	}
 	c.take()
@@ -63,11 +63,11 @@ func TestUploadsThatAreNotNeededAreAborted(t *testing.T) {
 			err := z.ForgetUpload(t.Context())
 			return errors.Join(err, c.publish(t.Context(), z))
 		}, []string{"abort", "complete", "create", "part 1", "part 2", "part 3"}, nil},
-		{"torn", func(_ *cloud, _ *env, f *File) error { return f.SetState(Torn, "killed") }, nil, []string{"f"}},
+		{"torn", func(_ *cloud, _ *env, f *File) error { return f.SetState(Torn, "killed") }, []string{"abort"}, []string{"f"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, e := newCloud(t, testPart)
-			f := begun(t, c, e, 3)
+			f := begun(t, c, e)
 			if err := tt.do(c, e, f); err != nil {
 				t.Fatal(err)
 			}
@@ -130,7 +130,7 @@ func TestAbortWaitsForParts(t *testing.T) {
 func TestAbortsOutliveTheirBytes(t *testing.T) {
 	for _, published := range []bool{false, true} {
 		c, e := newCloud(t, testPart)
-		f := begun(t, c, e, 3)
+		f := begun(t, c, e)
 		c.hook(func(_ context.Context, op string, _ int) error {
 			if op == "abort" {
 				return objectstore.ErrUnavailable
@@ -174,7 +174,7 @@ func TestAbortsOutliveTheirBytes(t *testing.T) {
 // TestAPublishedFileGoesOnBesideItsAborts: its next version takes the directory over.
 func TestAPublishedFileGoesOnBesideItsAborts(t *testing.T) {
 	c, e := newCloud(t, testPart)
-	f := begun(t, c, e, 3)
+	f := begun(t, c, e)
 	var down atomic.Bool
 	down.Store(true)
 	c.hook(func(_ context.Context, op string, _ int) error {
@@ -214,7 +214,7 @@ func TestPoisonEndsTheUpload(t *testing.T) {
 		return nil
 	}
 	e.reopen(t)
-	f := begun(t, c, e, 3)
+	f := begun(t, c, e)
 	broken = true
 	if _, err := f.WriteAt(t.Context(), []byte("x"), 0); err == nil {
 		t.Fatal("no error")

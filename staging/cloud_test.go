@@ -20,7 +20,12 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		// Idle connections of package s3test.
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
+}
 
 // cloud is a store in memory that takes objects in parts. It holds the area to what
 // it promises of uploads: each request for one finds a record in dir that names it.
@@ -304,8 +309,16 @@ func within(tb testing.TB, done <-chan struct{}, what string) {
 	}
 }
 
-// publish is what package commit does with a Frozen.
-func (c *cloud) publish(ctx context.Context, z *Frozen) error {
+func (c *cloud) publish(ctx context.Context, z *Frozen) error { return publishTo(ctx, c, z) }
+
+// inParts is a store that takes objects in parts.
+type inParts interface {
+	objectstore.Store
+	objectstore.Multipart
+}
+
+// publishTo is what package commit does with a Frozen.
+func publishTo(ctx context.Context, c inParts, z *Frozen) error {
 	opts := objectstore.PutOptions{Cond: z.Record.Cond, Meta: map[string]string{objectstore.MetaWriteID: z.Record.ID}}
 	var obj objectstore.Object
 	if !z.TakesParts() {

@@ -45,11 +45,12 @@ func TestCrashAtEachStep(t *testing.T) {
 		"publish": crashPublish, "shrink": crashShrink, "drop": crashDrop, "move": crashMove, "patch": crashPatch,
 	} {
 		t.Run(name, func(t *testing.T) {
-			at := 1
-			for ; crashAt(t, at, run); at++ {
+			steps := 0
+			for crashAt(t, steps+1, run) {
+				steps++
 			}
-			if at < 5 {
-				t.Errorf("%d steps", at)
+			if steps < 5 {
+				t.Errorf("%d steps", steps)
 			}
 		})
 	}
@@ -57,6 +58,7 @@ func TestCrashAtEachStep(t *testing.T) {
 
 // crashAt is false if run has fewer steps.
 func crashAt(t *testing.T, at int, run func(e *env) ([]string, error)) bool {
+	t.Helper()
 	c, e := newCloud(t, testPart)
 	d := &dying{at: at}
 	e.opts.Step = d.step

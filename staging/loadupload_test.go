@@ -96,7 +96,7 @@ func TestACompleteUploadNeedsItsSize(t *testing.T) {
 // TestOpenOfALostWriteWithAnUpload: its publish took effect, or Drop was cut short.
 func TestOpenOfALostWriteWithAnUpload(t *testing.T) {
 	c, e := newCloud(t, testPart)
-	f := begun(t, c, e, 3)
+	f := begun(t, c, e)
 	if err := os.Remove(filepath.Join(e.area.path(f.ID()), dataName)); err != nil {
 		t.Fatal(err)
 	}

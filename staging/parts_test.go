@@ -178,6 +178,7 @@ type blocker struct {
 }
 
 func (c *cloud) block(tb testing.TB, op string) *blocker {
+	tb.Helper()
 	b := &blocker{op: op, arrived: make(chan int, 1000), letGo: make(chan struct{})}
 	c.hook(b.before)
 	tb.Cleanup(b.release)
@@ -411,7 +412,7 @@ func TestTooManyParts(t *testing.T) {
 	wantTooLarge(t, "WriteAt", err)
 	wantTooLarge(t, "after it", poisoned.Poisoned())
 	f.area.opts.PartSize = 0 // as of an earlier mount, with other parts
-	if err := f.Truncate(t.Context(), largest+1); err != nil {
+	if err = f.Truncate(t.Context(), largest+1); err != nil {
 		t.Fatal(err)
 	}
 	f.area.opts.PartSize = 10

@@ -137,7 +137,7 @@ func (f *File) keepBytes() {
 	if f.cur == nil || f.cur.spool == nil || f.poisoned() {
 		return
 	}
-	if f.syncBytes(context.Background()) != nil {
+	if f.syncBytes(f.area.work.ctx) != nil {
 		return // poisoned
 	}
 	f.mu.Lock()

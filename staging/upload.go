@@ -154,11 +154,11 @@ func (f *File) complete() (objectstore.Upload, []objectstore.Part, bool) {
 func (f *File) plan() ([]piece, error) {
 	f.mu.Lock()
 	s, changes := f.sending, f.changes
-	if s != nil && s.plan != nil && s.planned == changes && !(f.plain && copies(s.plan)) {
-		defer f.mu.Unlock()
+	f.mu.Unlock()
+	holds := s != nil && s.plan != nil && s.planned == changes
+	if holds && (!f.plain || !copies(s.plan)) {
 		return s.plan, nil
 	}
-	f.mu.Unlock()
 	return planParts(f.size, f.unchanged(), f.area.opts.PartSize)
 }
 
@@ -289,6 +289,6 @@ func (f *File) collect(s *sending) (objectstore.Upload, []objectstore.Part, erro
 // CopyFrom makes n bytes of src's version, from off on, the file's bytes from off
 // on, without reading them where the store can copy them itself; it returns how
 // many it took. errors.ErrUnsupported, with nothing changed: write them.
-func (f *File) CopyFrom(ctx context.Context, src objectstore.Object, off, at, n int64) (int64, error) {
+func (f *File) CopyFrom(_ context.Context, _ objectstore.Object, _, _, _ int64) (int64, error) {
 	return 0, errors.ErrUnsupported
 }
