@@ -177,6 +177,8 @@ func (f *File) loadSpool() error {
 }
 
 // loadOverlay reads which blocks the spool has, and lays it over the older object.
+// Of that no more counts than the file is long: a truncate that was cut off has
+// marked no blocks yet, a copy has not made the spool longer.
 func (f *File) loadOverlay() error {
 	base, size := f.rec.Base, int64(0)
 	if f.rec.Copied != nil {
@@ -184,6 +186,7 @@ func (f *File) loadOverlay() error {
 	} else {
 		size = base.Size
 	}
+	size = min(size, f.size)
 	path := filepath.Join(f.dir(), blocksName)
 	raw, err := readLimited(path, blocksOf(maxSize))
 	if err != nil {

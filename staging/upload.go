@@ -285,10 +285,3 @@ func (f *File) collect(s *sending) (objectstore.Upload, []objectstore.Part, erro
 	f.rec.Parts, f.stale = parts, true
 	return *s.upload, parts, nil
 }
-
-// CopyFrom makes n bytes of src's version, from off on, the file's bytes from off
-// on, without reading them where the store can copy them itself; it returns how
-// many it took. errors.ErrUnsupported, with nothing changed: write them.
-func (f *File) CopyFrom(_ context.Context, _ objectstore.Object, _, _, _ int64) (int64, error) {
-	return 0, errors.ErrUnsupported
-}
