@@ -127,6 +127,7 @@ func (c *completion) made(ctx context.Context, o Object, w write) error {
 			mine = now.Meta[MetaWriteID] == w.id
 		}
 		// Another may have overwritten it since, but not by the version before it.
+		// Without a condition whoever comes last has it: the caller may be that.
 		if err == nil && !mine && (w.cond.IfMatch == "" || now.ETag == w.cond.IfMatch) {
 			return &storeError{sentinel: errNoUpload, text: "version " + printable(now.ETag) + " is there after an answer of success"}
 		}

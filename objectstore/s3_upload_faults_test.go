@@ -279,103 +279,27 @@ func TestCompleteIgnoresConditions(t *testing.T) {
 	})
 }
 
-// TestCopyPartRequests: what a store does with the condition is found out once.
-func TestCopyPartRequests(t *testing.T) {
+// TestCompleteToldOnly: an overwrite that the store told of and did not make.
+func TestCompleteToldOnly(t *testing.T) {
 	t.Parallel()
-	for _, ignores := range []bool{false, true} {
-		bothServers(t, func(t *testing.T, server *s3test.Server) {
-			t.Helper()
-			r := newUploadRig(t, server)
-			if ignores {
-				r.proxy.Add(faulty.Rule{Fault: faulty.StripConditions{}})
-			}
-			src, err := r.Put(t.Context(), Location{Bucket: r.loc.Bucket, Key: "src"}, bytes.NewReader(r.data), int64(len(r.data)), PutOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			u, err := r.CreateUpload(t.Context(), r.loc, r.opts)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.proxy.Reset()
-			if ignores {
-				r.proxy.Add(faulty.Rule{Fault: faulty.StripConditions{}})
-			}
-			for n := 1; n <= 3; n++ {
-				if _, err := r.CopyPart(t.Context(), u, n, src, 1, MinPartSize); err != nil {
-					t.Fatal(err)
-				}
-			}
-			looks := 0
-			if ignores {
-				looks = 3
-			}
-			if copies, heads := r.proxy.Count("UploadPartCopy"), r.proxy.Count("HeadObject"); copies != 4 || heads != looks {
-				t.Errorf("ignores: %v: %d copies and %d looks, want 4 and %d", ignores, copies, heads, looks)
-			}
-		})
-	}
-}
-
-// TestCopyPartFaults: errors that pass, in an answer of 200 too; and a source that
-// changes on a store that does not mind.
-func TestCopyPartFaults(t *testing.T) {
-	t.Parallel()
-	bothServers(t, func(t *testing.T, server *s3test.Server) {
-		t.Helper()
-		r := newUploadRig(t, server)
-		src, err := r.Put(t.Context(), Location{Bucket: r.loc.Bucket, Key: "src"}, bytes.NewReader(r.data), int64(len(r.data)), PutOptions{})
+	for _, meta := range []map[string]string{nil, idOf("mine")} {
+		r := newUploadRig(t, s3test.Versity(t))
+		old, err := putText(t.Context(), r.S3, r.loc, "old", PutOptions{Meta: idOf("old")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		u, err := r.CreateUpload(t.Context(), r.loc, r.opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.proxy.Add(faulty.Rule{Op: "UploadPartCopy", Skip: 1, Times: 1, Fault: faulty.OK200Error{S3Code: "InternalError"}})
-		r.proxy.Add(faulty.Rule{Op: "UploadPartCopy", Skip: 1, Times: 1, Fault: faulty.LoseAnswer{}})
-		p, err := r.CopyPart(t.Context(), u, 1, src, 0, src.Size)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.CompleteUpload(t.Context(), u, []Part{p}, r.opts); err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(server.Get(t, r.loc.Bucket, r.loc.Key), r.data) {
-			t.Error("the object holds other bytes")
-		}
-	})
-}
-
-func TestCopyPartChangedIgnored(t *testing.T) {
-	t.Parallel()
-	bothServers(t, func(t *testing.T, server *s3test.Server) {
-		t.Helper()
-		r := newUploadRig(t, server)
-		src, err := r.Put(t.Context(), Location{Bucket: r.loc.Bucket, Key: "src"}, bytes.NewReader(r.data), int64(len(r.data)), PutOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		u, err := r.CreateUpload(t.Context(), r.loc, r.opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.proxy.Add(faulty.Rule{Fault: faulty.StripConditions{}})
-		change := r.proxy.Add(faulty.Rule{Op: "UploadPartCopy", Skip: 2, Times: 1, Fault: faulty.Func(func(_ *faulty.Exchange, next faulty.Next) (*http.Response, error) {
-			in := putInput(src.Location, "")
-			in.Body = bytes.NewReader(make([]byte, len(r.data)))
-			if _, failed := server.Client().PutObject(context.Background(), in); failed != nil {
-				return nil, failed
-			}
-			return next()
+		told := r.proxy.Add(faulty.Rule{Op: "CompleteMultipartUpload", Fault: faulty.Func(func(x *faulty.Exchange, _ faulty.Next) (*http.Response, error) {
+			return faulty.Answer(x, http.StatusOK, http.Header{"Content-Type": {"application/xml"}}, completedAnswer), nil
 		})})
-		if _, err = r.CopyPart(t.Context(), u, 1, src, 0, MinPartSize); err != nil {
-			t.Fatal(err)
+		for i, cond := range []Cond{{IfMatch: old.ETag}, {}} {
+			r.opts = PutOptions{Meta: meta, Cond: cond}
+			u, parts := r.sent(t)
+			_, err = r.CompleteUpload(t.Context(), u, parts, r.opts)
+			wantIs(t, "CompleteUpload", err, ErrNoUpload)
+			wantIs(t, "CompleteUpload", err, ErrUnavailable)
+			if told.Hits() != i+1 {
+				t.Errorf("%d requests, want %d", told.Hits(), i+1)
+			}
 		}
-		_, err = r.CopyPart(t.Context(), u, 2, src, 0, MinPartSize)
-		wantIs(t, "CopyPart", err, ErrChanged)
-		if change.Hits() != 1 {
-			t.Errorf("the source was changed %d times, want once", change.Hits())
-		}
-	})
+	}
 }

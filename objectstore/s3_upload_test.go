@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
 const (
@@ -277,37 +275,4 @@ func TestPartNotFound(t *testing.T) {
 			t.Errorf("AbortUpload, code %q: %v", code, err)
 		}
 	}
-}
-
-// TestCopyPartUnsupported: where the store can not copy, the caller sends.
-func TestCopyPartUnsupported(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		status int
-		code   string
-		want   error
-	}{
-		{http.StatusNotImplemented, "NotImplemented", errors.ErrUnsupported},
-		{http.StatusNotImplemented, "", errors.ErrUnsupported},
-		{http.StatusMethodNotAllowed, "MethodNotAllowed", errors.ErrUnsupported},
-		{http.StatusBadRequest, "InvalidRequest", errors.ErrUnsupported},
-		{http.StatusForbidden, "AccessDenied", ErrPermission},
-		{http.StatusNotFound, "NoSuchKey", ErrChanged},
-		{http.StatusNotFound, "NoSuchUpload", ErrNoUpload},
-		{http.StatusNotFound, "", ErrNoUpload},
-	} {
-		f := newFaked(t, S3Options{}, func(_ int, req *http.Request) (*http.Response, error) {
-			if req.Method == http.MethodHead {
-				return serveObject(req, "v1", []byte("1234567"))
-			}
-			return replyError(test.status, test.code)
-		})
-		src := Object{Location: Location{Bucket: "from", Key: "k"}, ETag: "v1", Size: 7}
-		_, err := f.CopyPart(t.Context(), Upload{Location: testLoc, ID: "id"}, 1, src, 1, 5)
-		wantIs(t, "CopyPart answered by "+test.code, err, test.want)
-	}
-	f := newFaked(t, S3Options{Secrets: map[string]aws.Config{"other": static("other")}}, nil)
-	src := Object{Location: Location{Bucket: "other@bucket", Key: "k"}, ETag: "v1", Size: 7}
-	_, err := f.CopyPart(t.Context(), Upload{Location: testLoc, ID: "id"}, 1, src, 1, 5)
-	wantIs(t, "CopyPart of other credentials", err, ErrCrossDevice)
 }
