@@ -39,9 +39,9 @@ func partsTwo(t *testing.T, files map[string]string, flags ...string) *mounttest
 type pausedWriter struct {
 	*program
 
-	l    *mounttest.Lake
-	name string
-	go_  string // the file that lets it go on
+	l      *mounttest.Lake
+	name   string
+	onward string // the file that lets it go on
 }
 
 const pausedScript = `
@@ -82,7 +82,7 @@ func pauseUnsent(t *testing.T, l *mounttest.Lake, name string, flags int, conten
 	writeFile(t, script, pausedScript)
 	p := begin(t, l, fmt.Sprintf("exec %s %s %s %s %d %d", python(t), script, name, source, min(headSize, len(content)), flags))
 	ready := strings.TrimPrefix(p.cmd.Env[len(p.cmd.Env)-1], "READY=")
-	return &pausedWriter{program: p, l: l, name: name, go_: ready + ".go"}
+	return &pausedWriter{program: p, l: l, name: name, onward: ready + ".go"}
 }
 
 // uploadedOf is what status.json says that the store has of a file, in bytes.
@@ -100,7 +100,7 @@ func uploadedOf(t *testing.T, l *mounttest.Lake, name string) int64 {
 // line for each call that failed.
 func (w *pausedWriter) ends(t *testing.T, told ...string) {
 	t.Helper()
-	writeFile(t, w.go_, "")
+	writeFile(t, w.onward, "")
 	want := strings.Join(append(told, "end"), "\n") + "\n"
 	if code, out := w.wait(t); code != 0 || out != want {
 		t.Errorf("the writer of %s ends with %d and was told %q, want %q", w.name, code, out, want)

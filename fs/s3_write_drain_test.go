@@ -34,7 +34,7 @@ func slowTwo(t *testing.T) *mounttest.Lake {
 func TestCase19TermInTheMiddleOfAnUploadOnS3(t *testing.T) {
 	t.Parallel()
 	l := slowTwo(t)
-	begun := l.Proxy.Add(onFile(l, "PutObject", "big.csv", passing{}))
+	begun := l.Proxy.Add(onFile(l, "UploadPart", "big.csv", passing{}))
 	p := begin(t, l, `: >$READY; `+writeBig+`; cd /`)
 	begun.Wait(t, 1)
 	l.Signal(syscall.SIGTERM)
@@ -63,7 +63,7 @@ func (passing) Apply(_ *faulty.Exchange, next faulty.Next) (*http.Response, erro
 func TestCase19UnmountInTheMiddleOfAnUploadOnS3(t *testing.T) {
 	t.Parallel()
 	l := slowTwo(t)
-	begun := l.Proxy.Add(onFile(l, "PutObject", "big.csv", passing{}))
+	begun := l.Proxy.Add(onFile(l, "UploadPart", "big.csv", passing{}))
 	p := begin(t, l, `: >$READY; `+writeBig+`; until [ -e $READY.go ]; do sleep .02; done; cd /`)
 	begun.Wait(t, 1)
 	r := l.Run("unmount", l.Root)
@@ -95,7 +95,7 @@ func TestCase19TermWhileTheStoreHangsOnS3(t *testing.T) {
 			t.Parallel()
 			l := faultyTwo(t, nil, "--io-timeout=60s")
 			warm(t, l)
-			held := l.Proxy.Add(onFile(l, "PutObject", "big.csv", faulty.Hang{Answer: answered}))
+			held := l.Proxy.Add(onFile(l, "CompleteMultipartUpload", "big.csv", faulty.Hang{Answer: answered}))
 			p := begin(t, l, `: >$READY; `+writeBig+`; cd /`)
 			held.Wait(t, 1)
 			if answered {

@@ -231,7 +231,7 @@ func TestStatusCountsUnpublishedFiles(t *testing.T) {
 	if s := all[0]; s.State != "running" || s.Source != lake.Source || s.sum("staged_writes", "") != 1 {
 		t.Errorf("status is %+v, want running with one staged write", s)
 	}
-	if r := lake.Run("status"); r.Code != 0 || !strings.Contains(r.Out, lake.Root) || !strings.Contains(r.Out, "1 files") {
+	if r = lake.Run("status"); r.Code != 0 || !strings.Contains(r.Out, lake.Root) || !strings.Contains(r.Out, "1 files") {
 		t.Errorf("status prints %q", r.Out)
 	}
 	staged := all[0].staged().Staged
