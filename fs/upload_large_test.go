@@ -217,7 +217,7 @@ func allocated(dir string) (n int64) {
 			return nil //nolint:nilerr // likewise
 		}
 		if info, err := e.Info(); err == nil {
-			n += info.Sys().(*syscall.Stat_t).Blocks * 512 //nolint:errcheck // of this system
+			n += info.Sys().(*syscall.Stat_t).Blocks * 512
 		}
 		return nil
 	})
