@@ -28,8 +28,9 @@ func (o *objectNode) CopyFileRange(ctx context.Context, fhIn gofs.FileHandle, of
 	if h.closed.Load() {
 		s.reopenHandle(h)
 	}
-	work, cancel := s.fs.work(ctx)
+	work, cancel := s.fs.lasting() // as a write it waits for a publish, however long that takes
 	defer cancel()
+	defer s.fs.endWith(ctx, cancel)()
 	took, err := s.file.CopyFrom(work, o.object(), int64(offIn), int64(offOut), int64(min(n, maxCopy)))
 	if errors.Is(err, errors.ErrUnsupported) {
 		return 0, toErrno(errUnsupported)

@@ -81,6 +81,12 @@ func (c *counted) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte
 	return n, c.done("write", began, s)
 }
 
+func (c *counted) CopyFileRange(cancel <-chan struct{}, in *fuse.CopyFileRangeIn) (uint32, fuse.Status) {
+	began := time.Now()
+	n, s := c.RawFileSystem.CopyFileRange(cancel, in)
+	return n, c.done("copy_file_range", began, s)
+}
+
 func (c *counted) Flush(cancel <-chan struct{}, in *fuse.FlushIn) fuse.Status {
 	return c.done("flush", time.Now(), c.RawFileSystem.Flush(cancel, in))
 }
