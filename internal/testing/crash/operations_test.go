@@ -7,9 +7,17 @@ import (
 
 const (
 	smallSize = 3000
-	largeSize = 11<<20 + 123 // three parts of 5 MiB
-	patchAt   = 6 << 20      // in the second
+	partBytes = 5 << 20
 )
+
+// largeSize is of two parts, in a soak of three: what crashes at one of two crashes at
+// one of three, and takes less time.
+func largeSize() int {
+	if soaking() {
+		return 2*partBytes + partBytes/5 + 123
+	}
+	return partBytes + partBytes/20 + 123
+}
 
 // operation is one thing that a program does, which takes a directory from one
 // state to the next.
@@ -23,7 +31,6 @@ type operation struct {
 }
 
 func small(name string) []byte { return content(name, smallSize) }
-func large(name string) []byte { return content(name, largeSize) }
 
 // joined is one content behind the other.
 func joined(pieces ...[]byte) []byte { return slices.Concat(pieces...) }
@@ -38,10 +45,7 @@ func patched(old []byte, at int, by []byte) []byte {
 // writing are operations that write one file of both sizes.
 func writing(size string, n int) []operation {
 	old, fresh, more := content("old", n), content("fresh", n), small("more")
-	at := n / 2
-	if n > patchAt {
-		at = patchAt
-	}
+	at := n - n/100 // of a large file in the last part
 	return []operation{
 		{
 			name: "publish " + size, after: tree{"f.csv": fresh},
@@ -72,7 +76,7 @@ func writing(size string, n int) []operation {
 
 // operations are all of them.
 func operations() []operation {
-	all := slices.Concat(writing("small", smallSize), writing("large", largeSize))
+	all := slices.Concat(writing("small", smallSize), writing("large", largeSize()))
 	for i := range all {
 		all[i].writes = true
 		if all[i].task.Path == "" {
@@ -109,6 +113,9 @@ func named(name string) operation {
 	}
 	panic(fmt.Sprintf("no operation %q", name))
 }
+
+// large tells whether it has files of several parts.
+func (op *operation) large() bool { return len(op.after[op.target]) > partBytes }
 
 // half is the state of a rename between its two steps: the object is at both names.
 func (op *operation) half() tree {

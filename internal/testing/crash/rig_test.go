@@ -149,12 +149,15 @@ func (r *rig) run(op operation) error {
 }
 
 // killed ends the daemon, unless something has done so, and waits for what it began.
+// What it has sent and the gate has not seen yet is never seen.
 func (r *rig) killed() {
 	r.t.Helper()
 	r.Kill()
 	if r.gate != nil {
+		r.Proxy.Down()
 		r.gate.settled(r.t)
 		r.forgive(true)
+		r.Proxy.Up()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,6 +44,8 @@ type world struct {
 	sum  outcomes
 	dice *rand.Rand // the test's goroutine alone
 
+	ended atomic.Pointer[time.Time] // when the daemon of the moment was killed
+
 	mu     sync.Mutex
 	n      int               // names of contents
 	have   map[string][]byte // what was acknowledged last, by name
@@ -62,7 +65,8 @@ type appends struct {
 }
 
 const (
-	pieceSize  = 500 // of what is appended to the log
+	pieceSize  = 500              // of what is appended to the log
+	worldLarge = 2*partBytes + 77 // three parts
 	worldPart  = "db/text/dt=2026-01-01"
 	incomplete = "db/parquet/dt=2026-01-01/cut.parquet"
 	theirs     = "db/text/dt=2026-01-02/theirs.csv"
@@ -94,7 +98,7 @@ func newWorld(t *testing.T, s3 bool, life time.Duration, dice *rand.Rand) *world
 
 // other is the task of the file that the other mount has open all the time.
 func (w *world) other(do string) task {
-	return task{Do: do, Path: w.second.Path(theirs), Name: "of the other mount", Size: largeSize}
+	return task{Do: do, Path: w.second.Path(theirs), Name: "of the other mount", Size: worldLarge}
 }
 
 // end asserts that the other mount was left alone.
@@ -108,7 +112,7 @@ func (w *world) end() {
 		w.t.Errorf("the other mount's file: %v", err)
 	}
 	got, err := w.Stored(theirs)
-	if err != nil || got != string(content("of the other mount", largeSize)) {
+	if err != nil || got != string(content("of the other mount", worldLarge)) {
 		w.t.Errorf("the other mount's file: %s, %v", brief([]byte(got)), err)
 	}
 	w.second.Unmount()
@@ -166,7 +170,7 @@ func (w *world) writers() map[string]func() error {
 		},
 		"synced": func() error { return w.put("synced.csv", 5000, true) },
 		"over":   func() error { return w.put("over.csv", 200_000, false) },
-		"large":  func() error { return w.put("large.csv", 10<<20+77, false) },
+		"large":  func() error { return w.put("large.csv", worldLarge, false) },
 		"rename": w.rename,
 		"log 1":  func() error { return w.append("log.csv") },
 		"log 2":  func() error { return w.append("log.csv") },
@@ -225,12 +229,15 @@ func (w *world) moment() {
 				err = step()
 			}
 			if !errors.Is(err, errDead) {
-				w.t.Errorf("%s failed by another thing than the daemon's end: %v", name, err)
+				w.t.Errorf("%s failed by another thing than the daemon's end, %v since: %v", name, w.sinceEnd(), err)
 			}
 		})
 	}
 	done.Go(w.sync)
+	w.ended.Store(nil)
 	w.strike()
+	now := time.Now()
+	w.ended.Store(&now)
 	w.killed()
 	done.Wait()
 	w.sum.cut += len(w.maybe)
@@ -240,6 +247,14 @@ func (w *world) moment() {
 		w.gate.settled(w.t)
 	}
 	w.look()
+}
+
+// sinceEnd is how long ago the daemon was killed; negative: it was not.
+func (w *world) sinceEnd() time.Duration {
+	if at := w.ended.Load(); at != nil {
+		return time.Since(*at)
+	}
+	return -1
 }
 
 // sync leaves an incomplete file behind, which fsync made durable.
