@@ -50,7 +50,8 @@ type Proxy struct {
 
 	mu struct {
 		sync.Mutex
-		http    *http.Server // nil: down
+		http    *http.Server    // nil: down
+		free    <-chan struct{} // closed when the last http listens no more
 		conns   map[net.Conn]struct{}
 		rules   []*Active
 		log     []*Request
@@ -97,6 +98,9 @@ func Start(server *s3test.Server, fail func(format string, args ...any)) (*Proxy
 	p.mu.conns = make(map[net.Conn]struct{})
 	p.mu.counts = make(map[string]int)
 	p.mu.release = make(chan struct{})
+	never := make(chan struct{})
+	close(never)
+	p.mu.free = never
 	p.Up()
 	return p, nil
 }
@@ -119,16 +123,22 @@ func (p *Proxy) Server() *s3test.Server { return p.server.Via(p.URL) }
 // Down refuses connections and resets those that are open, until Up. It does
 // nothing when the proxy is down.
 func (p *Proxy) Down() {
+	<-p.down() // not under mu, which a connection that is being accepted takes
+}
+
+// down is Down; what it returns is closed when the port is free.
+func (p *Proxy) down() (free <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.http == nil {
-		return
+		return p.mu.free
 	}
 	for conn := range p.mu.conns {
 		reset(conn)
 	}
 	_ = p.mu.http.Close() // of sockets that are to go in any case
 	p.mu.http = nil
+	return p.mu.free
 }
 
 // Up takes connections again, on the same port.
@@ -150,8 +160,12 @@ func (p *Proxy) Up() {
 		ReadHeaderTimeout: time.Minute,
 		BaseContext:       func(net.Listener) context.Context { return p.life },
 	}
-	p.mu.http = server
-	p.work.Go(func() { _ = server.Serve(listener) }) // ends by Close
+	free := make(chan struct{})
+	p.mu.http, p.mu.free = server, free
+	p.work.Go(func() {
+		defer close(free)
+		_ = server.Serve(listener) // ends by Close
+	})
 }
 
 // track knows the open connections, for Down.
