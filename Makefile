@@ -83,7 +83,7 @@ bench: fuse ## benchmarks, beside go-fuse's loopback where there is one
 bench-write: fuse ## writing to an S3 store that is far away, beside a plain program with the AWS SDK
 	@GO="$(GO)" tools/versitygw.sh >/dev/null
 	@mkdir -p .cache
-	$(GO) build -buildvcs=false -o .cache/bench ./internal/testing/bench
+	@$(GO) build -buildvcs=false -o .cache/bench ./internal/testing/bench
 	@.cache/bench -write $(BENCHFLAGS)
 
 lint: ## go vet and golangci-lint, built from tools/golangci-lint

@@ -25,7 +25,7 @@ type machine struct {
 }
 
 func (r *writeRig) machine() machine {
-	m := machine{Count: runtime.NumCPU(), Go: runtime.Version(), Processor: runtime.GOARCH, Store: "versitygw, posix, in " + r.o.dir}
+	m := machine{Count: runtime.NumCPU(), Go: runtime.Version(), Processor: runtime.GOARCH, Store: "versitygw " + storeVersion() + ", posix, in " + r.o.dir}
 	if raw, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		if _, rest, found := strings.Cut(string(raw), "model name"); found {
 			m.Processor = strings.Trim(strings.SplitN(rest, "\n", 2)[0], "\t: ")
@@ -39,6 +39,17 @@ func (r *writeRig) machine() machine {
 		m.Program = strings.TrimSpace(string(out))
 	}
 	return m
+}
+
+// storeVersion is the server's, by the module that it is built from.
+func storeVersion() string {
+	raw, err := os.ReadFile("tools/versitygw/go.mod")
+	if err != nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut(string(raw), "github.com/versity/versitygw ")
+	version, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSpace(strings.TrimSuffix(version, "// indirect"))
 }
 
 // report writes what was measured.
