@@ -62,7 +62,7 @@ func TestS3ForeignWriteBeforeTheFirstWrite(t *testing.T) {
 // TestS3SlowUploadOutlastsTheTimeout: bytes that move are no failure.
 func TestS3SlowUploadOutlastsTheTimeout(t *testing.T) {
 	t.Parallel()
-	l := faultyTwo(t, nil, "--io-timeout=2s")
+	l := faultyTwo(t, nil, "--io-timeout=2s", onePut)
 	warm(t, l)
 	file := t.TempDir() + "/file"
 	l.MustSh(`head -c 24M /dev/urandom >` + file)
