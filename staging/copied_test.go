@@ -256,6 +256,23 @@ func TestCopyFromASourceThatGoes(t *testing.T) {
 	mustEqual(t, "newer", sealed(t, f), bytes.Repeat([]byte("n"), 3*blockSize))
 }
 
+// TestCopyFromIsNoAppend holds that a copy is not put behind another's version, also
+// if the file was opened to append.
+func TestCopyFromIsNoAppend(t *testing.T) {
+	e := newCopyEnv(t, 100)
+	f, err := e.area.Create(t.Context(), NewWrite{Target: objectstore.Location{Bucket: "lake", Key: "dst"}, Path: "t/dst", Append: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustCopy(t, f, e.src, 0, 100)
+	if _, err := f.Append(t.Context(), []byte("more")); err != nil {
+		t.Fatal(err)
+	}
+	if f.Record().Append || e.reopen(t).Record().Append {
+		t.Error("it only appended, says the record")
+	}
+}
+
 func TestCopyFromPublished(t *testing.T) {
 	e := newCopyEnv(t, blockSize+9)
 	for _, fill := range []bool{false, true} {
@@ -323,10 +340,11 @@ func TestCopyFromCutOff(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if st, err := os.Stat(z.Path); err != nil || st.Size() != n {
+			path := z.Path
+			z.Release()
+			if st, err := os.Stat(path); err != nil || st.Size() != n {
 				t.Fatalf("base %d, step %d: the spool has %d bytes, %v", base, at, st.Size(), err)
 			}
-			z.Release()
 			if done {
 				break
 			}

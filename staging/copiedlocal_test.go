@@ -122,8 +122,12 @@ func TestCopyFromAFolderChangedInPlace(t *testing.T) {
 		t.Errorf("got %d, %v", n, err)
 	}
 	armed = false
-	if _, err := f.Freeze(t.Context()); !errors.Is(err, objectstore.ErrChanged) {
+	z, err := f.Freeze(t.Context())
+	if !errors.Is(err, objectstore.ErrChanged) {
 		t.Errorf("Freeze: %v", err)
+	}
+	if err == nil {
+		z.Release()
 	}
 }
 
