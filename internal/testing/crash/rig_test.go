@@ -168,11 +168,11 @@ func (r *rig) store() tree {
 	if err != nil {
 		r.t.Fatalf("read the store: %v", err)
 	}
-	return bytesOf(files, r.t)
+	return bytesOf(r.t, files)
 }
 
 // bytesOf is a listing less the other writer's file, which must be there.
-func bytesOf(files map[string]string, t *testing.T) tree {
+func bytesOf(t *testing.T, files map[string]string) tree {
 	t.Helper()
 	if files[".other"] != "another's\n" {
 		t.Errorf("another's file is %q", files[".other"])
