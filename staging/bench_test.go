@@ -75,3 +75,44 @@ func BenchmarkClose(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkSumWhileWriting is what a checksum adds to a write that a store of parts is
+// to get: BenchmarkWriteAt is without.
+func BenchmarkSumWhileWriting(b *testing.B) {
+	_, e := newCloud(b, 0)
+	f := e.create(b, NewWrite{Target: e.loc("f")})
+	p := make([]byte, 128<<10)
+	b.SetBytes(int64(len(p)))
+	b.ReportAllocs()
+	var off int64
+	for b.Loop() {
+		if _, err := f.WriteAt(b.Context(), p, off); err != nil {
+			b.Fatal(err)
+		}
+		if off += int64(len(p)); off == 256<<20 {
+			off, f.sum = 0, runningSum{}
+		}
+	}
+}
+
+// BenchmarkWriteBehindManyParts is a write of a file that has thousands of parts in the
+// store: what it costs must not grow with their number.
+func BenchmarkWriteBehindManyParts(b *testing.B) {
+	for _, parts := range []int{0, 9000} {
+		b.Run(fmt.Sprint(parts), func(b *testing.B) {
+			_, e := newCloud(b, 100)
+			f := e.create(b, NewWrite{Target: e.loc("f"), Final: true})
+			if _, err := f.WriteAt(b.Context(), make([]byte, parts*100+1), 0); err != nil {
+				b.Fatal(err)
+			}
+			e.quiet(b)
+			p := make([]byte, 1)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := f.WriteAt(b.Context(), p, int64(parts*100)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

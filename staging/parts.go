@@ -31,8 +31,7 @@ func (f *File) touch(from, to int64) error {
 	}
 	f.mu.Lock()
 	if s := f.sending; s != nil {
-		s.touch(from, to)
-		s.touchWaiting(from, to, f.area.opts.PartSize)
+		s.touch(from, to, f.area.opts.PartSize)
 	}
 	noted := f.rec.Parts != nil || f.rec.Sum != ""
 	f.rec.Parts, f.rec.Sum = nil, ""

@@ -74,6 +74,7 @@ func (f *File) loadUpload() {
 	}
 	var sum int64
 	s := newSending()
+	s.plan = []piece{} // of no bytes as they are now: the parts may be of another grid
 	for _, p := range r.Parts {
 		s.parts[p.Number-1] = &sentPart{piece: piece{off: sum, n: p.Size}, part: p, done: true}
 		sum += p.Size

@@ -44,27 +44,28 @@ type sentPart struct {
 
 func newSending() *sending { return &sending{parts: make(map[int]*sentPart)} }
 
-// touch marks the parts that have a byte of [from, to).
-func (s *sending) touch(from, to int64) {
+// touch marks the parts that have a byte of [from, to), those that wait for the
+// background too. Each write does it, most of them behind all parts.
+func (s *sending) touch(from, to, fixed int64) {
+	first, last := partOf(from, fixed), min(partOf(to-1, fixed), s.ready-1)
+	for i := first; i <= last; i++ {
+		if s.parts[i] == nil {
+			off, n := partAt(i, fixed)
+			s.parts[i] = &sentPart{piece: piece{off: off, n: n}}
+		}
+		s.parts[i].mark()
+	}
+	if s.plan == nil {
+		return // all parts are on the grid, and before ready
+	}
 	for _, p := range s.parts {
 		if p.off < to && from < p.off+p.n {
-			p.stale, p.done = true, false
+			p.mark()
 		}
 	}
 }
 
-// touchWaiting marks those of the parts that wait for the background which have a
-// byte of [from, to).
-func (s *sending) touchWaiting(from, to, fixed int64) {
-	first := max(partOf(from, fixed), s.next)
-	last := min(partOf(max(to-1, 0), fixed), s.ready-1)
-	for i := first; i <= last; i++ {
-		if s.parts[i] == nil {
-			off, n := partAt(i, fixed)
-			s.parts[i] = &sentPart{piece: piece{off: off, n: n}, stale: true}
-		}
-	}
-}
+func (p *sentPart) mark() { p.stale, p.done = true, false }
 
 // lookUp is part index of the plan, if the store has it.
 func (s *sending) lookUp(index int, want piece) (objectstore.Part, bool) {

@@ -7,6 +7,11 @@
 // a store without one has a record alone. There is no
 // shared journal: recovery reads the directory, and so can a person.
 //
+// In a store that takes objects in parts ([objectstore.Multipart]) a large file goes up
+// while it is written, to an upload that nobody sees and that its record names: see
+// [NewWrite].Final and [Frozen.Upload]. What is sent counts only as long as the spool
+// has the same bytes. No upload is ever aborted but one that a record names.
+//
 // Guarantees: what [File.Sync] acknowledged survives kill -9 and power loss; a
 // record is replaced by rename and is never half written; one [Area] has one
 // owner at a time; nothing here is ever visible to a reader of the lake.
