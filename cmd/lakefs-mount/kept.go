@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/commit"
@@ -67,17 +68,38 @@ func (k *keptWrites) publish(ctx context.Context, w stagedWrite) error {
 		return t.Location, err
 	})
 	if e := (*commit.RegisterError)(nil); errors.As(err, &e) { // there is no mount that tries again
-		return fmt.Errorf("%q is published, but its partition is not registered in the catalog: %w (the next publish into it tries again)", w.Path, e.Cause)
+		err = fmt.Errorf("%q is published, but its partition is not registered in the catalog: %w (the next publish into it tries again)", w.Path, e.Cause)
+		return errors.Join(err, k.free(ctx, w, "published"))
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return k.free(ctx, w, "published")
 }
 
 func (k *keptWrites) abort(ctx context.Context, w stagedWrite) error {
 	if err := k.committer.Abort(ctx, w.ID); err != nil {
 		return err
 	}
-	if err := k.area.AbortUploads(ctx); err != nil {
-		return fmt.Errorf("%s is dropped, and what the store has of it is not freed yet: %w (the next mount tries again)", nameOf(w), err)
+	return k.free(ctx, w, "dropped")
+}
+
+// free frees what uploads of w are left, now: this process ends. What is being freed
+// behind it is waited for.
+func (k *keptWrites) free(ctx context.Context, w stagedWrite, done string) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	err := k.area.AbortUploads(ctx)
+	for err == nil && k.area.Aborting() > 0 {
+		select {
+		case <-tick.C:
+			err = k.area.AbortUploads(ctx)
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s is %s, and what the store has of its upload is not freed yet: %w (the next mount tries again)", nameOf(w), done, err)
 	}
 	return nil
 }
