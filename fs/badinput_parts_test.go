@@ -118,14 +118,14 @@ func wantKeptWhole(t *testing.T, l *mounttest.Lake, name, content string) {
 	}
 }
 
-// wantPublishedLater has recover publish what is kept of a file.
-func wantPublishedLater(t *testing.T, l *mounttest.Lake, name, content string, names ...string) {
+// wantPublishedLater has recover publish what is kept of a file, the only one.
+func wantPublishedLater(t *testing.T, l *mounttest.Lake, name, content string) {
 	t.Helper()
 	if r := l.Run("recover", "--publish=all", l.Root); r.Code != 0 {
 		t.Errorf("recover --publish: exit code %d: %s", r.Code, r.Err)
 	}
 	wantStore(t, l, csvDir+"/"+name, content)
-	wantNothingLeft(t, l, append(names, name)...)
+	wantNothingLeft(t, l, name)
 }
 
 // wantNothingLeft asserts that the partition has these names, and that no write and
