@@ -21,7 +21,7 @@ import (
 
 // largeParts keeps large objects to some hundred parts: versitygw notes the sizes
 // of all parts in an extended attribute, which on ext4 has 4 KiB, and completes no
-// upload of more than some 700 there.
+// upload of 768 there.
 const largeParts = "--part-size=128MiB"
 
 const gib = 1 << 30
