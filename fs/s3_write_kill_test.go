@@ -8,10 +8,11 @@ import (
 )
 
 // TestCase20KilledDaemonInTheMiddleOfAWriteOnS3: not listed, staged and shown;
-// what another live mount has staged is not touched.
+// what another live mount has staged is not touched. Nothing is sent before the
+// close: an upload that the kill meets at its very beginning is nobody's.
 func TestCase20KilledDaemonInTheMiddleOfAWriteOnS3(t *testing.T) {
 	t.Parallel()
-	l := faultyTwo(t, nil)
+	l := faultyTwo(t, nil, onePut)
 	m := l.Second()
 	other := begin(t, m, `exec 3>theirs.csv; echo one >&3; : >$READY; until [ -e $READY.go ]; do sleep .02; done; echo two >&3; exec 3>&-; cd /`)
 	p := begin(t, l, slowWriter)
