@@ -85,7 +85,6 @@ type Committer struct {
 	check     string
 	retry     time.Duration
 	registrar Registrar
-	copyMax   int64 // larger objects are copied in parts, in bytes
 	targets   targetLocks
 	verify    func(format, name string, r io.ReaderAt, size int64) error // format.Check
 }
@@ -94,7 +93,7 @@ type Committer struct {
 func New(o Options) *Committer {
 	c := &Committer{
 		store: o.Store, area: o.Area, log: o.Log, check: o.CheckFormat, retry: o.Retry,
-		registrar: o.Registrar, copyMax: objectstore.MaxPutSize, verify: format.Check,
+		registrar: o.Registrar, verify: format.Check,
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)

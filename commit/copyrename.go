@@ -111,10 +111,10 @@ func (m *copyRename) copy(ctx context.Context) (objectstore.Object, error) {
 		meta = make(map[string]string, 1)
 	}
 	meta[objectstore.MetaWriteID] = m.rec.ID
-	opts := objectstore.PutOptions{Cond: m.rec.Cond, Meta: meta}
+	opts := objectstore.PutOptions{Cond: m.rec.Cond, Meta: meta, Begun: m.uploading(ctx)}
 	again := retries{limit: m.c.retry}
 	for {
-		obj, err := m.send(ctx, opts)
+		obj, err := m.c.store.Copy(ctx, m.rec.Target, m.src, opts)
 		if err == nil || !isUnclear(ctx, err) && !isConflict(err) {
 			return obj, err
 		}

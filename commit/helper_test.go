@@ -114,9 +114,6 @@ func (w *world) start() {
 	}
 	w.area = area
 	w.c = New(Options{Store: store, Area: area, CheckFormat: w.check, Registrar: registering{w}, Log: w.logger})
-	if w.way == parts {
-		w.c.copyMax = 0 // no rename by one request
-	}
 }
 
 // close ends the process; what it had on disk stays as it is.

@@ -168,3 +168,23 @@ func (s uploading) CompleteUpload(ctx context.Context, u objectstore.Upload, par
 func (s uploading) AbortUpload(ctx context.Context, u objectstore.Upload) error {
 	return s.w.call("abort", u.Key, func() error { return s.w.parts.AbortUpload(ctx, u) })
 }
+
+// Copy is by parts, whatever the size: two.
+func (s uploading) Copy(ctx context.Context, dst objectstore.Location, src objectstore.Object, opts objectstore.PutOptions) (objectstore.Object, error) {
+	u, err := s.CreateUpload(ctx, dst, opts)
+	if err == nil && opts.Begun != nil {
+		err = opts.Begun(u)
+	}
+	var copied []objectstore.Part
+	for i, from := range []int64{0, src.Size / 2} {
+		var p objectstore.Part
+		if err == nil {
+			p, err = s.CopyPart(ctx, u, i+1, src, from, []int64{src.Size / 2, src.Size - src.Size/2}[i])
+		}
+		copied = append(copied, p)
+	}
+	if err != nil {
+		return objectstore.Object{}, err // the process may have ended: nothing is aborted
+	}
+	return s.CompleteUpload(ctx, u, copied, opts)
+}

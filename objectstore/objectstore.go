@@ -118,6 +118,9 @@ type Cond struct {
 type PutOptions struct {
 	Cond Cond
 	Meta map[string]string
+	// Begun is told of a multipart upload that a Copy makes, before its first part; an
+	// error of it ends the Copy. nil: nobody is.
+	Begun func(Upload) error
 }
 
 // Store is implemented by [Folder] and [S3].

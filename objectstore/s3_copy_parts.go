@@ -22,13 +22,20 @@ func (s *S3) partSize(size int64) int64 {
 	return max(min(copyPart, max(s.copyMax(), MinPartSize)), (size+MaxParts-1)/MaxParts)
 }
 
-// parts copies by a multipart upload, which is aborted on any error.
+// parts copies by a multipart upload, which is aborted on any error; who was told of
+// it may do so again.
 func (d *duplicate) parts(ctx context.Context) (Object, error) {
 	u, err := d.begin(ctx)
 	if err != nil {
 		return Object{}, err
 	}
-	o, err := d.fill(ctx, u)
+	var o Object
+	if d.opts.Begun != nil {
+		err = d.opts.Begun(u)
+	}
+	if err == nil {
+		o, err = d.fill(ctx, u)
+	}
 	if err == nil {
 		return o, nil
 	}
