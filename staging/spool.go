@@ -115,8 +115,23 @@ func (f *File) Drop() error {
 }
 
 // FreeSpool gives the disk back what a poisoned write holds of it. As Drop, but
-// the writes of those who still hold the file fail with its poison.
-func (f *File) FreeSpool() error { return f.Drop() }
+// the writes of those who still hold the file fail with its poison. Parts under way,
+// of an upload that is given up, hold the spool open for a while: it is cut to
+// nothing before.
+func (f *File) FreeSpool() error {
+	f.writing <- struct{}{}
+	defer f.unlock()
+	if l := f.cur; l != nil && l.spool != nil && !f.isDropped() {
+		_ = l.spool.file.Truncate(0) // it is removed all the same
+	}
+	return f.drop()
+}
+
+func (f *File) isDropped() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dropped
+}
 
 // idle tells whether the write only waits for somebody to decide on it.
 func (f *File) idle() bool { return f.Handles() == 0 && f.Record().State != Publishing }
