@@ -28,6 +28,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -148,7 +149,10 @@ func (p *Proxy) Up() {
 	if p.mu.http != nil {
 		return
 	}
+	// A child between fork and exec has a copy of the last listener, which listens.
+	syscall.ForkLock.RLock()
 	listener, err := (&net.ListenConfig{}).Listen(p.life, "tcp", p.port.Addr)
+	syscall.ForkLock.RUnlock()
 	if err != nil {
 		p.fail("the proxy does not come up: %v", err)
 		return
