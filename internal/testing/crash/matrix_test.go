@@ -1,6 +1,7 @@
 package crash_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +119,10 @@ func (m *matrix) undisturbed() {
 	}
 	m.t.Logf("%s:\n%s", m.op.name, m.trace())
 	m.asked = m.gate.requests(m.Key(m.part))
+	parts := slices.ContainsFunc(m.asked, func(q request) bool { return q.op == "UploadPart" })
+	if m.op.task.Do != "copy" && parts != m.op.large() {
+		m.t.Errorf("%s: sent by parts: %v", m.op.name, parts) // or a size proves nothing
+	}
 	m.wantPublished()
 	m.explain("no fault", 0, nil)
 }

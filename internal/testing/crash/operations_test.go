@@ -8,16 +8,8 @@ import (
 const (
 	smallSize = 3000
 	partBytes = 5 << 20
+	largeSize = 2*partBytes + 123 // what has two full parts is not sent by one request
 )
-
-// largeSize is of two parts, in a soak of three: what crashes at one of two crashes at
-// one of three, and takes less time.
-func largeSize() int {
-	if soaking() {
-		return 2*partBytes + partBytes/5 + 123
-	}
-	return partBytes + partBytes/20 + 123
-}
 
 // operation is one thing that a program does, which takes a directory from one
 // state to the next.
@@ -76,7 +68,7 @@ func writing(size string, n int) []operation {
 
 // operations are all of them.
 func operations() []operation {
-	all := slices.Concat(writing("small", smallSize), writing("large", largeSize()))
+	all := slices.Concat(writing("small", smallSize), writing("large", largeSize))
 	for i := range all {
 		all[i].writes = true
 		if all[i].task.Path == "" {
