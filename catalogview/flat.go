@@ -49,9 +49,12 @@ type directory struct {
 	// listing from before it may have a name that is no longer there.
 	asked uint64
 	retry time.Time // the store did not answer: what is stale serves at once until then
-	place *lru.Element
-	cost  int
-	purge int // length of facts at which old ones are looked for
+	// misses are the look-ups that found nothing, while there is no listing, since one
+	// was tried for that, which was tries times.
+	misses, tries int
+	place         *lru.Element
+	cost          int
+	purge         int // length of facts at which old ones are looked for
 }
 
 // item is a line of a listing. The name of a directory ends in "/"; that of the

@@ -86,18 +86,34 @@ func (c *flat) lifetime(is known) time.Duration {
 	return c.o.TTL
 }
 
+// manyMisses look-ups that found nothing make it worth while to list a directory
+// that nobody has listed: who makes new files in it asks for each name before.
+const manyMisses = 2
+
 // byListing says that the name is best asked for by listing the directory: that
-// was listed before, by one request, and no listing is distrusted. A listing that
-// is too old to tell of an absence alone is good enough a reason: who makes many
-// new files in a directory asks once a NegativeTTL then, not for each.
+// was listed before, by one request, or many names were not there, and no listing
+// is distrusted. A listing that is too old to tell of an absence alone is good
+// enough a reason: who makes many new files in a directory asks once a NegativeTTL
+// then, not for each. A directory that turned out to be large is tried ever more
+// seldom.
 func (c *flat) byListing(d *directory, name string, now time.Time) bool {
+	if now.Before(d.facts[name].until) {
+		return false
+	}
 	w := d.whole
-	return w != nil && w.count <= onePage && now.Sub(w.at) >= min(c.o.TTL, c.o.NegativeTTL) && c.usable(w.at, now) && !now.Before(d.facts[name].until)
+	if w == nil {
+		return d.misses >= manyMisses<<min(d.tries, 16)
+	}
+	return w.count <= onePage && now.Sub(w.at) >= min(c.o.TTL, c.o.NegativeTTL) && c.usable(w.at, now)
 }
 
 // relist waits for a new listing of a directory, unless it turns out to have
 // grown.
 func (c *flat) relist(ctx context.Context, d *directory, now time.Time, stale bool) error {
+	if d.whole == nil {
+		d.misses = 0
+		d.tries++
+	}
 	l := c.joinable(d, now)
 	if l != nil {
 		l.join()
@@ -174,6 +190,9 @@ func (c *flat) land(d *directory, name string, f *flight) {
 	delete(d.flights, name)
 	switch old := d.facts[name]; {
 	case f.err == nil:
+		if f.answer.is == isAbsent && d.whole == nil {
+			d.misses++
+		}
 		kept := fact{answer: f.answer, seq: f.seq, at: f.begun}
 		if old.is == open {
 			kept.until = old.until

@@ -3,6 +3,7 @@ package catalogview
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -32,8 +33,9 @@ func TestLookupAsksForBothAtOnce(t *testing.T) {
 			{"both", both(), 100 * time.Millisecond, wantDirectory},
 			{"m", absence(), 200 * time.Millisecond, wantDirectory},
 			{"n", absence(), 200 * time.Millisecond, wantAbsent},
-			{"none", absence(), 200 * time.Millisecond, wantAbsent},
 			{"m_$folder$", both(), 100 * time.Millisecond, wantAbsent},
+			{"none", absence(), 200 * time.Millisecond, wantAbsent},
+			{"other", map[string]int{"list": 1}, 100 * time.Millisecond, wantAbsent}, // two names were not there
 		} {
 			begin := time.Now()
 			got := s.requests(func() { c.check(t, v, "db/t/"+c.name) })
@@ -42,6 +44,44 @@ func TestLookupAsksForBothAtOnce(t *testing.T) {
 				t.Errorf("%s took %s, want %s", c.name, took, c.took)
 			}
 			wantRequests(t, c.name+" again", s.requests(func() { c.check(t, v, "db/t/"+c.name) }), none())
+		}
+	})
+}
+
+// TestManyNewNames: who makes new files in a directory that nobody listed has it
+// listed once a NegativeTTL, not each name asked for.
+func TestManyNewNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, s := bucketView(t, nil, "old|1")
+		got := s.requests(func() {
+			for i := range 100 {
+				wantAbsent(t, v, fmt.Sprintf("db/t/new%d", i))
+				time.Sleep(20 * time.Millisecond) // its publish
+			}
+		})
+		if got["stat"] != 2*manyMisses || got["list"] > manyMisses+3 {
+			t.Errorf("100 new names in 2 s: %v", got)
+		}
+	})
+}
+
+// TestManyNewNamesInALargeDirectory: one that a listing of one page does not tell
+// of is tried ever more seldom.
+func TestManyNewNamesInALargeDirectory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var old []string
+		for i := range 2 * onePage {
+			old = append(old, fmt.Sprintf("old%04d|1", i))
+		}
+		v, s := bucketView(t, func(o *Options) { o.MaxListed = onePage }, old...)
+		got := s.requests(func() {
+			for i := range 100 {
+				wantAbsent(t, v, fmt.Sprintf("db/t/new%d", i))
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+		if pages := got["list"] - 100; pages < 1 || pages > 12 || got["stat"] != 200 {
+			t.Errorf("100 new names: %v, %d pages listed in vain", got, pages)
 		}
 	})
 }
