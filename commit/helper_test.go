@@ -30,6 +30,7 @@ type world struct {
 	mem       *bucket           // in the folder's place, if the way is "flat" or "parts"
 	parts     *bucketOfParts    // mem, if the way is "parts"
 	real      objectstore.Store // neither: a server
+	partSize  int64             // of its uploads; 0: they grow
 	way       string
 	area      *staging.Area
 	c         *Committer

@@ -40,7 +40,7 @@ func newWorldOn(t *testing.T, store objectstore.Store, name string) *world {
 
 // openS3 is a new process of it.
 func (w *world) openS3() (err error) {
-	w.area, err = staging.Open(w.dir, staging.Options{Store: w.real, Meta: Meta, PartSize: objectstore.MinPartSize})
+	w.area, err = staging.Open(w.dir, staging.Options{Store: w.real, Meta: Meta, PartSize: w.partSize})
 	if err == nil {
 		w.c = New(Options{Store: w.real, Area: w.area})
 	}

@@ -61,6 +61,7 @@ func TestGoldenRequests(t *testing.T) {
 	small, big := []byte("small\n"), make([]byte, 20*mib+1)
 	proxy := faulty.New(t, server)
 	first := newS3World(t, proxy.Server(), server.Bucket(t))
+	first.small()
 	first.known()
 	patch := func(w *world, over []byte, off int64) error {
 		base := w.stat()
@@ -128,6 +129,7 @@ func TestGoldenRequests(t *testing.T) {
 				server.Put(t, name, target, tt.before)
 			}
 			w := newWorldOn(t, first.real, name)
+			w.small()
 			proxy.Reset()
 			if tt.fault.Fault != nil {
 				defer proxy.Clear()
@@ -138,6 +140,16 @@ func TestGoldenRequests(t *testing.T) {
 			}
 			goldenText(t, requests(proxy), "s3-"+tt.name)
 		})
+	}
+}
+
+// small has the world begin anew with the smallest parts.
+func (w *world) small() {
+	w.t.Helper()
+	w.close()
+	w.partSize = objectstore.MinPartSize
+	if err := w.openS3(); err != nil {
+		w.t.Fatal(err)
 	}
 }
 
