@@ -121,7 +121,7 @@ func copySource(src Location) *string {
 func (d *duplicate) write() write {
 	return write{
 		s: d.s, op: "copy", dst: d.dst, cond: d.opts.Cond, id: d.opts.Meta[MetaWriteID],
-		looks: !d.s.isAWS(),
+		looks: !d.s.isAWS(), copies: d.src.Size,
 	}
 }
 

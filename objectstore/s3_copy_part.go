@@ -126,7 +126,7 @@ func (p copiedPart) input() *s3.UploadPartCopyInput {
 // do copies the part.
 func (p copiedPart) do(ctx context.Context) (Part, error) {
 	in := p.input()
-	c := call{op: "copy", loc: p.upload.Location, moves: true}
+	c := call{op: "copy", loc: p.upload.Location, moves: true, copies: p.n}
 	return do(ctx, p.s, c, func(ctx context.Context, acc access) (Part, error) {
 		in.Bucket = acc.bucket
 		out, err := acc.client.UploadPartCopy(ctx, in)

@@ -26,8 +26,9 @@ type call struct {
 	// moves: bytes that come or go extend the time. Without it Timeout bounds the
 	// call as a whole; with it, the wait for the next byte, and all retries.
 	moves     bool
-	again     bool // it goes on with what an earlier call was cut in
-	forRegion bool // it asks for the bucket's region
+	copies    int64 // bytes that the store moves by itself, in silence, before it answers
+	again     bool  // it goes on with what an earlier call was cut in
+	forRegion bool  // it asks for the bucket's region
 	// until ends the call earlier than Timeout would; zero: no.
 	until time.Time
 }
@@ -136,6 +137,7 @@ func (r *retrier) begin(parent context.Context) (context.Context, *attempt) {
 	a.cancel, a.cause = cancel, func() error { return context.Cause(ctx) }
 	left := r.s.o.Timeout
 	if r.c.moves {
+		left += silence(r.c.copies)
 		a.patience = left
 	} else {
 		left = time.Until(r.deadline)
@@ -146,6 +148,16 @@ func (r *retrier) begin(parent context.Context) (context.Context, *attempt) {
 		a.firstByte = min(r.s.latency.limit(r.c.op), max(left/2, 1)) // likewise
 	}
 	return ctx, a
+}
+
+// storeRate is how fast the slowest store moves bytes by itself, a second: one that
+// makes an object of parts, or of another one, by copying (versitygw's does some 300
+// MiB on a disk) answers nothing before it has.
+const storeRate = 64 << 20
+
+// silence is how long a store may take to move so many bytes.
+func silence(bytes int64) time.Duration {
+	return time.Duration(float64(bytes) / storeRate * float64(time.Second))
 }
 
 // settle ends an attempt that succeeded, or leaves it to its body.

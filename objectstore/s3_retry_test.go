@@ -385,3 +385,30 @@ func TestNotFoundOfAnything(t *testing.T) {
 		})
 	}
 }
+
+// TestTheStoreCopiesInSilence: a store that makes 8 GiB of parts, or of another
+// object, answers nothing meanwhile; it is not given up for that, and not waited for
+// without an end.
+func TestTheStoreCopiesInSilence(t *testing.T) {
+	const result = `<CompleteMultipartUploadResult><ETag>"v2"</ETag></CompleteMultipartUploadResult>`
+	for took, want := range map[time.Duration]error{100 * time.Second: nil, time.Hour: ErrUnavailable} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFaked(t, S3Options{}, func(_ int, req *http.Request) (*http.Response, error) {
+				if req.Method != http.MethodPost {
+					return reply(404, "")
+				}
+				if err := pause.For(req.Context(), took); err != nil {
+					return nil, err
+				}
+				return reply(200, result)
+			})
+			parts := []Part{{Number: 1, Size: 4 << 30, ETag: `"a"`}, {Number: 2, Size: 4 << 30, ETag: `"b"`}}
+			begin := time.Now()
+			_, err := f.CompleteUpload(t.Context(), Upload{Location: testLoc, ID: "u"}, parts, PutOptions{Cond: Cond{IfNoneMatch: true}})
+			wantIs(t, took.String(), err, want)
+			if waited := time.Since(begin); waited > 10*time.Minute {
+				t.Errorf("waited %s", waited)
+			}
+		})
+	}
+}

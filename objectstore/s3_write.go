@@ -14,8 +14,10 @@ type write struct {
 	op   string
 	dst  Location
 	cond Cond
-	id   string // the write id of what is written; "": none
-	etag string // what is written has this one, if there is no id; "": not known
+	// copies is what the store moves by itself for it, in bytes.
+	copies int64
+	id     string // the write id of what is written; "": none
+	etag   string // what is written has this one, if there is no id; "": not known
 	// looks: the destination is looked at before each request, whatever is known.
 	looks bool
 	blind bool // it is never looked at
@@ -28,7 +30,7 @@ type write struct {
 // do makes requests until one of them takes effect or the write fails. Bytes
 // that move extend the time.
 func (w *write) do(ctx context.Context, send func(context.Context, access) (Object, error)) (Object, error) {
-	c := call{op: w.op, loc: w.dst, moves: true}
+	c := call{op: w.op, loc: w.dst, moves: true, copies: w.copies}
 	return do(ctx, w.s, c, func(ctx context.Context, acc access) (Object, error) {
 		if o, done, err := w.before(ctx); done || err != nil {
 			return o, err
