@@ -51,8 +51,7 @@ type Proxy struct {
 
 	mu struct {
 		sync.Mutex
-		http    *http.Server    // nil: down
-		free    <-chan struct{} // closed when the last http listens no more
+		http    *http.Server // nil: down
 		conns   map[net.Conn]struct{}
 		rules   []*Active
 		log     []*Request
@@ -99,9 +98,6 @@ func Start(server *s3test.Server, fail func(format string, args ...any)) (*Proxy
 	p.mu.conns = make(map[net.Conn]struct{})
 	p.mu.counts = make(map[string]int)
 	p.mu.release = make(chan struct{})
-	never := make(chan struct{})
-	close(never)
-	p.mu.free = never
 	p.Up()
 	return p, nil
 }
@@ -124,22 +120,22 @@ func (p *Proxy) Server() *s3test.Server { return p.server.Via(p.URL) }
 // Down refuses connections and resets those that are open, until Up. It does
 // nothing when the proxy is down.
 func (p *Proxy) Down() {
-	<-p.down() // not under mu, which a connection that is being accepted takes
+	if server := p.takeDown(); server != nil {
+		_ = server.Close() // of sockets that are to go in any case. Not under mu: it waits for track
+	}
 }
 
-// down is Down; what it returns is closed when the port is free.
-func (p *Proxy) down() (free <-chan struct{}) {
+func (p *Proxy) takeDown() *http.Server {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.mu.http == nil {
-		return p.mu.free
-	}
-	for conn := range p.mu.conns {
-		reset(conn)
-	}
-	_ = p.mu.http.Close() // of sockets that are to go in any case
+	server := p.mu.http
 	p.mu.http = nil
-	return p.mu.free
+	if server != nil {
+		for conn := range p.mu.conns {
+			reset(conn)
+		}
+	}
+	return server
 }
 
 // Up takes connections again, on the same port.
@@ -164,12 +160,8 @@ func (p *Proxy) Up() {
 		ReadHeaderTimeout: time.Minute,
 		BaseContext:       func(net.Listener) context.Context { return p.life },
 	}
-	free := make(chan struct{})
-	p.mu.http, p.mu.free = server, free
-	p.work.Go(func() {
-		defer close(free)
-		_ = server.Serve(listener) // ends by Close
-	})
+	p.mu.http = server
+	p.work.Go(func() { _ = server.Serve(listener) }) // ends by Close
 }
 
 // track knows the open connections, for Down.
