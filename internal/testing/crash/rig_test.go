@@ -33,7 +33,8 @@ type rig struct {
 	foreign []upload // of another writer
 	spare   string   // key at which another mount may have an upload
 
-	orphaned int // uploads of which the mount was never told
+	orphaned            int       // uploads of which the mount was never told
+	killedAt, startedAt time.Time // the last times; what the gate sees between was sent by the dead
 }
 
 // rigOptions describe a rig.
@@ -149,16 +150,21 @@ func (r *rig) run(op operation) error {
 }
 
 // killed ends the daemon, unless something has done so, and waits for what it began.
-// What it has sent and the gate has not seen yet is never seen.
 func (r *rig) killed() {
 	r.t.Helper()
 	r.Kill()
+	r.killedAt = time.Now()
 	if r.gate != nil {
-		r.Proxy.Down()
 		r.gate.settled(r.t)
 		r.forgive(true)
-		r.Proxy.Up()
 	}
+}
+
+// Start mounts, and knows when.
+func (r *rig) Start(flags ...string) {
+	r.t.Helper()
+	r.startedAt = time.Now()
+	r.Lake.Start(flags...)
 }
 
 // store is what the directory of the round has, with nothing hidden.

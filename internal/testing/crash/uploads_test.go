@@ -135,7 +135,7 @@ func (r *rig) forgive(killed bool) {
 		switch {
 		case strings.Contains(records, u.id):
 			continue
-		case made != nil && used == nil && !made.answered:
+		case made != nil && used == nil && (!made.answered || made.when.After(r.killedAt) && made.when.Before(r.startedAt)):
 		case made != nil && used == nil && killed:
 			if untold[u.key]++; untold[u.key] > 1 {
 				r.t.Errorf("a kill orphaned %d uploads of %s", untold[u.key], u.key)
