@@ -3,6 +3,7 @@ package catalogview
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
@@ -24,6 +25,7 @@ func (c *flat) find(ctx context.Context, dir objectstore.Location, name string) 
 	defer c.mu.Unlock()
 	for listed := false; ; {
 		d, now := c.directory(dir), c.o.Now()
+		c.inherit(d, now)
 		a, sure := c.known(d, name, now)
 		if sure || a.there() && now.Before(d.retry) {
 			return a, nil
@@ -45,6 +47,31 @@ func (c *flat) find(ctx context.Context, dir objectstore.Location, name string) 
 		default:
 			return answer{}, err
 		}
+	}
+}
+
+// inherit has a directory of which nothing is known begin as an empty one, where its
+// own name was found absent: nothing was below it either, and it lives in this mount
+// alone. That is mkdir, and the new files that follow it.
+func (c *flat) inherit(d *directory, now time.Time) {
+	if d.whole != nil || d.running != nil || len(d.facts)+len(d.flights) > 0 || c.o.TTL <= 0 {
+		return
+	}
+	above := strings.TrimSuffix(d.loc.Key, "/")
+	cut := strings.LastIndexByte(above, '/') + 1
+	p := c.mu.dirs[objectstore.Location{Bucket: d.loc.Bucket, Key: above[:cut]}]
+	if p == nil || p == d {
+		return
+	}
+	f, have := p.facts[above[cut:]]
+	if w := p.whole; w != nil && (!have || !f.over(w, now)) {
+		have, f.seq = true, w.seq
+		f.answer, f.at = w.find(above[cut:])
+	}
+	if have && f.is == isAbsent && now.Sub(f.at) < c.o.NegativeTTL {
+		none := &chunk{}
+		d.whole = &listing{seq: f.seq, at: f.at, head: none, tail: none, live: none, ordered: true, done: true}
+		c.settle(d)
 	}
 }
 

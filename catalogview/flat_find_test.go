@@ -65,6 +65,23 @@ func TestManyNewNames(t *testing.T) {
 	})
 }
 
+// TestNewNamesInADirectoryThatIsNotThere: mkdir found that nothing is there, so that
+// no name below it has to be asked for.
+func TestNewNamesInADirectoryThatIsNotThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, s := bucketView(t, nil, "old|1")
+		for range 3 { // the last time by a listing
+			wantAbsent(t, v, "db/t/new")
+			pass(1001 * time.Millisecond)
+		}
+		wantAbsent(t, v, "db/t/new")
+		wantRequests(t, "below it", s.requests(func() { wantAbsent(t, v, "db/t/new/a"); wantAbsent(t, v, "db/t/new/b") }), none())
+		s.set("data/new/b", "2")
+		pass(1001 * time.Millisecond) // another's file is seen within the NegativeTTL
+		wantObject(t, v, "db/t/new/b", "2")
+	})
+}
+
 // TestManyNewNamesInALargeDirectory: one that a listing of one page does not tell
 // of is tried ever more seldom.
 func TestManyNewNamesInALargeDirectory(t *testing.T) {
