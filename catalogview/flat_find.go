@@ -27,6 +27,9 @@ func (c *flat) find(ctx context.Context, dir objectstore.Location, name string) 
 		d, now := c.directory(dir), c.o.Now()
 		c.inherit(d, now)
 		a, sure := c.known(d, name, now)
+		if sure {
+			c.refresh(ctx, d, a, now)
+		}
 		if sure || a.there() && now.Before(d.retry) {
 			return a, nil
 		}
@@ -132,6 +135,22 @@ func (c *flat) byListing(d *directory, name string, now time.Time) bool {
 		return d.misses >= manyMisses<<min(d.tries, 16)
 	}
 	return w.count <= onePage && now.Sub(w.at) >= min(c.o.TTL, c.o.NegativeTTL) && c.usable(w.at, now)
+}
+
+// refresh lists a directory anew, behind the caller's back, shortly before its
+// listing is too old to tell of an absence: who makes one new file after another in
+// it would wait for that.
+func (c *flat) refresh(ctx context.Context, d *directory, a answer, now time.Time) {
+	w := d.whole
+	if w == nil || a.is != isAbsent || d.running != nil || w.count > onePage {
+		return
+	}
+	if age := now.Sub(w.at); age < c.o.NegativeTTL*7/8 || age >= c.o.NegativeTTL {
+		return
+	}
+	if l, ok := c.run(ctx, d); ok {
+		c.leave(d, l)
+	}
 }
 
 // relist waits for a new listing of a directory, unless it turns out to have
