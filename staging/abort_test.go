@@ -149,7 +149,7 @@ func TestAbortsOutliveTheirBytes(t *testing.T) {
 		if err := e.area.AbortUploads(t.Context()); !errors.Is(err, objectstore.ErrUnavailable) {
 			t.Errorf("AbortUploads: %v", err)
 		}
-		if got := names(t, e.area.path(f.ID())); !slices.Equal(got, []string{recordName}) {
+		if got := names(t, e.area.path(f.ID())); !slices.Equal(got, []string{recordName, recordTemp}) {
 			t.Errorf("the write's directory has %q", got)
 		}
 		e.reopen(t)

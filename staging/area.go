@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/sys/unix"
 
 	"github.com/lakefs-mount/lakefs-mount/internal/budget"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
@@ -231,7 +230,7 @@ func (a *Area) Close() error {
 		f.detach()
 	}
 	for _, dir := range spares {
-		_ = unix.Rmdir(dir) // Open removes it else
+		removeSpare(dir) // Open does else
 	}
 	if lock == nil {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
@@ -265,5 +267,69 @@ func TestCloseEndsTheArea(t *testing.T) {
 	}
 	if _, err := e.area.Create(t.Context(), NewWrite{Target: e.loc("f")}); !errors.Is(err, ErrDropped) {
 		t.Errorf("Create after Close: %v", err)
+	}
+}
+
+// TestSpareDirectoryThatWasJustTaken: a process that ended right after it took a used
+// directory leaves the record of the write before it there.
+func TestSpareDirectoryThatWasJustTaken(t *testing.T) {
+	e := newEnv(t)
+	f := e.create(t, NewWrite{})
+	if _, err := f.WriteAt(t.Context(), []byte("bytes of the first"), 0); err != nil {
+		t.Fatal(err)
+	}
+	old, err := os.ReadFile(filepath.Join(e.area.path(f.ID()), recordName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := e.area.path(uuid.NewString())
+	for name, content := range map[string]string{recordName: string(old), recordTemp: string(old), dataName: ""} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.reopen(t)
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it is there: %v", err)
+	}
+	if g := only(t, e.area); g.ID() != f.ID() || string(readAll(t, g)) != "bytes of the first" {
+		t.Errorf("the first is %+v", g.Record())
+	}
+}
+
+// TestRecordsFilesAreUsedAgain: a write takes the files of the record of one that
+// ended; each state of it takes them in turns.
+func TestRecordsFilesAreUsedAgain(t *testing.T) {
+	e := newEnv(t)
+	var first map[uint64]bool
+	for range 3 {
+		f := e.create(t, NewWrite{})
+		for _, s := range []State{Publishing, Staged, Publishing} {
+			z := freeze(t, f)
+			if err := z.SetState(s, "", false); err != nil {
+				t.Fatal(err)
+			}
+			z.Release()
+		}
+		now := make(map[uint64]bool)
+		for _, name := range []string{recordName, recordTemp} {
+			var st unix.Stat_t
+			if err := unix.Stat(filepath.Join(e.area.path(f.ID()), name), &st); err != nil {
+				t.Fatal(err)
+			}
+			now[st.Ino] = true
+		}
+		if first == nil {
+			first = now
+		}
+		if !maps.Equal(now, first) {
+			t.Errorf("the record is in the files %v, the first write's in %v", now, first)
+		}
+		if err := f.Drop(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

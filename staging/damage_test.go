@@ -24,7 +24,7 @@ func TestDamagedWritesAreKeptAndShown(t *testing.T) {
 		{"cut record", func(_ *testing.T, dir string) { _ = os.Truncate(filepath.Join(dir, recordName), 40) }, "parse"},
 		{"huge record", func(_ *testing.T, dir string) { _ = os.Truncate(filepath.Join(dir, recordName), recordMax+1) }, "over"},
 		{"version of the future", edit("version", 2), "version 2"},
-		{"another's id", edit("id", "x"), "names the write"},
+		{"another's id", edit("id", "x"), "names another write"},
 		{"unknown state", edit("state", "half"), "half"},
 		{"spool elsewhere", edit("data", "../../lock"), "spool named"},
 		{"record is a link", func(_ *testing.T, dir string) {

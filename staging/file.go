@@ -43,7 +43,7 @@ type File struct {
 
 	disk    sync.Mutex
 	onDisk  bool // the record exists
-	tidy    bool // the directory has no files but data, blocks and record
+	tidy    bool // the directory has no files but data, blocks and those of the record
 	durable bool // the record's directory entry is
 	bare    bool // no bytes are there: the record is in state Aborting
 
@@ -250,7 +250,6 @@ func (f *File) saveLocked(durable bool) error {
 		}
 	}
 	if err != nil {
-		f.tidy = false // the temporary may be there
 		f.mu.Lock()
 		f.stale = true
 		f.mu.Unlock()

@@ -36,7 +36,7 @@ func (a *Area) load() error {
 	}
 	for _, e := range entries {
 		if e.IsDir() && strings.HasPrefix(e.Name(), sparePrefix) {
-			_ = unix.Rmdir(a.path(e.Name())) // empty, or none of ours
+			removeSpare(a.path(e.Name()))
 		}
 		if !e.IsDir() || !isID(e.Name()) {
 			continue
@@ -62,6 +62,9 @@ func (a *Area) loadWrite(id string) *File {
 	var rec Record
 	if err == nil {
 		rec, err = parseRecord(id, raw)
+	}
+	if errors.Is(err, errOtherWrite) && a.removeUnborn(dir) {
+		return nil // a spare directory that was just taken
 	}
 	if err != nil {
 		return a.loadDamaged(id, err)

@@ -110,7 +110,7 @@ func TestRebaseMovesTheAppendedBytes(t *testing.T) {
 	if got := string(readAll(t, g)); got != "one\ntwo\nmine\n" {
 		t.Errorf("bytes after a crash: %q", got)
 	}
-	if got := names(t, e.area.path(g.ID())); len(got) != 3 { // blocks, data.ID, write.json
+	if got := names(t, e.area.path(g.ID())); len(got) != 4 { // blocks, data.ID, write.json and the file of the one before
 		t.Errorf("files after Rebase: %q", got)
 	}
 }

@@ -136,7 +136,7 @@ func (r *Record) validate(id string) error {
 	case r.Version != recordVersion:
 		return fmt.Errorf("version %d is not known to this program (it knows %d)", r.Version, recordVersion)
 	case r.ID != id:
-		return fmt.Errorf("it names the write %q, its directory %q", r.ID, id)
+		return fmt.Errorf("it names %w: %q, its directory %q", errOtherWrite, r.ID, id)
 	case r.Target.Bucket == "" || r.Target.Key == "":
 		return errors.New("no target")
 	case slices.Contains(strings.Split(r.Path, "/"), ".."):
@@ -180,8 +180,12 @@ func isDataName(name string) bool {
 	return name == dataName || len(name) > len(dataName)+1 && name[:len(dataName)+1] == dataName+"." && isID(name[len(dataName)+1:])
 }
 
+// errOtherWrite: a record is not that of its directory.
+var errOtherWrite = errors.New("another write")
+
 // writeFirst writes the first record of a write, in place: there is none yet
-// that could be damaged, and an empty one beside an empty spool is nothing.
+// that could be damaged, and an empty one beside an empty spool is nothing, nor is
+// that of the write which had the directory before.
 func (a *Area) writeFirst(r Record) error {
 	path := filepath.Join(a.path(r.ID), recordName)
 	raw, err := encodeRecord(r)
@@ -191,11 +195,11 @@ func (a *Area) writeFirst(r Record) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(path, os.O_EXCL, raw, false)
+	return writeFile(path, os.O_TRUNC, raw, false)
 }
 
-// replace puts a new record in the old one's place by rename. With durable
-// both the bytes and the name outlive a power loss.
+// replace puts a new record in the old one's place by rename; the old one's file is
+// the next one's. With durable both the bytes and the name outlive a power loss.
 func (a *Area) replace(r Record, durable bool) error {
 	dir := a.path(r.ID)
 	temp := filepath.Join(dir, recordTemp)
@@ -213,13 +217,22 @@ func (a *Area) replace(r Record, durable bool) error {
 	if err := a.step("rename", temp); err != nil {
 		return err
 	}
-	if err := unix.Rename(temp, filepath.Join(dir, recordName)); err != nil {
+	if err := exchange(temp, filepath.Join(dir, recordName)); err != nil {
 		return ioError("write", temp, err)
 	}
 	if !durable {
 		return nil
 	}
 	return syncDir(dir)
+}
+
+// exchange renames from to to, and to to from where it is there and the file system
+// can: a file is neither made nor removed then (see spare.go).
+func exchange(from, to string) error {
+	if unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_EXCHANGE) == nil {
+		return nil
+	}
+	return unix.Rename(from, to)
 }
 
 func writeFile(path string, flag int, raw []byte, sync bool) error {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -107,13 +106,7 @@ func (r *Rename) Drop() error {
 	return r.remove()
 }
 
-func (r *Rename) remove() error {
-	dir := r.area.path(r.rec.ID)
-	if err := r.area.unlink(filepath.Join(dir, recordName)); err != nil {
-		return err
-	}
-	return r.area.recycle(dir)
-}
+func (r *Rename) remove() error { return r.area.recycle(r.area.path(r.rec.ID), true) }
 
 // Renames returns the renames under way, those that earlier mounts left too,
 // oldest first.

@@ -182,7 +182,7 @@ func (f *File) closeBlocks() {
 	}
 }
 
-// removeFromDisk removes the bytes, then the record, then the directory: ended
+// removeFromDisk removes the bytes, then the record with the directory: ended
 // in between, what is left says "published", never "bytes of unknown origin".
 func (f *File) removeFromDisk() error { return f.removePublished(false) }
 
@@ -205,47 +205,27 @@ func (f *File) removePublished(adopted bool) error {
 	f.mu.Lock()
 	f.bare = f.pendingLocked()
 	f.mu.Unlock()
-	var err error
 	if f.bare {
 		// Without it the old record says the same: its bytes are gone, and it names
 		// the upload.
 		_ = f.saveLocked(false)
 	} else {
 		f.onDisk, f.durable = false, false
-		err = f.area.unlink(filepath.Join(f.dir(), recordName))
 	}
-	if err == nil && (overlay || f.bare) { // else the directory may have others: see tidy
-		err = f.area.unlink(filepath.Join(f.dir(), blocksName))
+	if overlay || f.bare { // else the directory may have others: see tidy
+		if err := f.area.unlink(filepath.Join(f.dir(), blocksName)); err != nil {
+			return err
+		}
 	}
-	if err != nil || f.bare {
-		return err
+	if f.bare {
+		return nil
 	}
-	return f.removeDirectory()
+	return f.area.recycle(f.dir(), f.tidy)
 }
 
 // removeBare removes the record of a write without bytes, and its directory; the
 // holder of disk calls it.
 func (f *File) removeBare() error {
 	f.onDisk, f.durable, f.bare = false, false, false
-	if err := f.area.unlink(filepath.Join(f.dir(), recordName)); err != nil {
-		return err
-	}
-	return f.removeDirectory()
-}
-
-func (f *File) removeDirectory() error {
-	dir := f.dir()
-	if f.tidy {
-		return f.area.recycle(dir)
-	}
-	if err := f.area.step("rmdir", dir); err != nil {
-		return err
-	}
-	if unix.Rmdir(dir) == nil {
-		return nil
-	}
-	if err := os.RemoveAll(dir); err != nil { // an old temporary
-		return ioError("drop", dir, err)
-	}
-	return nil
+	return f.area.recycle(f.dir(), f.tidy)
 }
