@@ -64,15 +64,8 @@ func TestCase20KilledDaemonWhilePartsAreUpOnS3(t *testing.T) {
 	partsUp(l, "big.csv", 3)
 	theirs := []string{l.Key(csvDir + "/theirs.csv")}
 	l.Eventually("two uploads", 0, func() bool { return len(uploadsOf(t, l)) == 2 })
-	l.Kill()
-	p.end()
-	l.Start("--write=delete")
-	wantAbsent(t, l, csvDir+"/big.csv")
-	kept := stagedStatus(t, l)
-	if len(kept) != 1 || kept[0].Path != csvDir+"/big.csv" || kept[0].State != "staged" {
-		t.Fatalf("kept is %+v, want big.csv, staged", kept)
-	}
-	wantContent(t, l, kept[0].shown(), fourParts()) // the kernel had it: only the daemon was killed
+	kept := killed(t, l, p)
+	wantContent(t, l, kept.shown(), fourParts()) // the kernel had it: only the daemon was killed
 	l.Eventually("its own upload is given up", seenWithin, func() bool { return slices.Equal(uploadsOf(t, l), theirs) })
 	if all := stagedStatus(t, m); len(all) != 1 || all[0].Path != csvDir+"/theirs.csv" || !all[0].Open {
 		t.Errorf("the other mount has %+v staged, want theirs.csv", all)

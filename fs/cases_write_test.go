@@ -214,18 +214,21 @@ func TestCase18RefusedOverwrite(t *testing.T) {
 	wantFolder(t, l, tree{"cut": old, "part": old, "app": old}) // what failed is not published by itself
 }
 
-// TestCase20KilledDaemonInTheMiddleOfAWrite: not listed, staged and shown; what
-// another live mount has staged is not touched.
-func TestCase20KilledDaemonInTheMiddleOfAWrite(t *testing.T) {
-	t.Parallel()
-	l := mountTwo(t, nil)
-	m := l.Second()
-	other := begin(t, m, `exec 3>theirs.csv; echo one >&3; : >$READY; until [ -e $READY.go ]; do sleep .02; done; echo two >&3; exec 3>&-; cd /`)
-	p := begin(t, l, slowWriter)
+// killedInTheMiddle kills l's daemon when slowWriter p has 20 MiB staged, and returns
+// what the next one has kept of it.
+func killedInTheMiddle(t *testing.T, l *mounttest.Lake, p *program) stagedWrite {
+	t.Helper()
 	l.Eventually("20 MiB are staged", 0, func() bool {
 		all := stagedStatus(t, l)
 		return len(all) == 1 && all[0].Size == 20<<20
 	})
+	return killed(t, l, p)
+}
+
+// killed kills l's daemon while p writes big.csv, and returns what the next one has
+// kept of it.
+func killed(t *testing.T, l *mounttest.Lake, p *program) stagedWrite {
+	t.Helper()
 	l.Kill()
 	p.end()
 	l.Start("--write=delete")
@@ -234,6 +237,18 @@ func TestCase20KilledDaemonInTheMiddleOfAWrite(t *testing.T) {
 	if len(kept) != 1 || kept[0].Path != csvDir+"/big.csv" || kept[0].State != "staged" {
 		t.Fatalf("kept is %+v, want big.csv, staged", kept)
 	}
+	return kept[0]
+}
+
+// TestCase20KilledDaemonInTheMiddleOfAWrite: not listed, staged and shown; what
+// another live mount has staged is not touched.
+func TestCase20KilledDaemonInTheMiddleOfAWrite(t *testing.T) {
+	t.Parallel()
+	l := mountTwo(t, nil)
+	m := l.Second()
+	other := begin(t, m, `exec 3>theirs.csv; echo one >&3; : >$READY; until [ -e $READY.go ]; do sleep .02; done; echo two >&3; exec 3>&-; cd /`)
+	p := begin(t, l, slowWriter)
+	killedInTheMiddle(t, l, p)
 	if all := stagedStatus(t, m); len(all) != 1 || all[0].Path != csvDir+"/theirs.csv" || !all[0].Open {
 		t.Errorf("the other mount has %+v staged, want theirs.csv", all)
 	}

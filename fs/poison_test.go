@@ -1,7 +1,6 @@
 package fs_test
 
 import (
-	"os"
 	"testing"
 	"time"
 
@@ -18,25 +17,7 @@ func smallStaging(t *testing.T, size string) *mounttest.Lake {
 
 func smallStagingOf(t *testing.T, size string, o mounttest.Options) *mounttest.Lake {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can mount a tmpfs")
-	}
-	l := mounttest.New(t, o)
-	if err := unix.Mount("tmpfs", l.State, "tmpfs", 0, "mode=0700,size="+size); err != nil {
-		t.Skipf("no tmpfs can be mounted here: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(l.State, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	l.Start()
-	t.Cleanup(func() {
-		if !t.Failed() {
-			l.Unmount()
-		}
-	})
-	return l
+	return mountOnDisk(t, "size="+size, o)
 }
 
 // spaceUsed is what lies in the staging directory's file system, in MiB.

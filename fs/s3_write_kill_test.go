@@ -16,20 +16,9 @@ func TestCase20KilledDaemonInTheMiddleOfAWriteOnS3(t *testing.T) {
 	m := l.Second()
 	other := begin(t, m, `exec 3>theirs.csv; echo one >&3; : >$READY; until [ -e $READY.go ]; do sleep .02; done; echo two >&3; exec 3>&-; cd /`)
 	p := begin(t, l, slowWriter)
-	l.Eventually("20 MiB are staged", 0, func() bool {
-		all := stagedStatus(t, l)
-		return len(all) == 1 && all[0].Size == 20<<20
-	})
-	l.Kill()
-	p.end()
-	l.Start("--write=delete")
-	wantAbsent(t, l, csvDir+"/big.csv")
-	kept := stagedStatus(t, l)
-	if len(kept) != 1 || kept[0].Path != csvDir+"/big.csv" || kept[0].State != "staged" {
-		t.Fatalf("kept is %+v, want big.csv, staged", kept)
-	}
+	kept := killedInTheMiddle(t, l, p)
 	// What fsync did not promise may be less than was written, but is its beginning.
-	if got, err := l.ReadFile(kept[0].shown()); err != nil || got != strings.Repeat("\x00", len(got)) || len(got) > 20<<20 {
+	if got, err := l.ReadFile(kept.shown()); err != nil || got != strings.Repeat("\x00", len(got)) || len(got) > 20<<20 {
 		t.Errorf("kept are %d bytes, %v", len(got), err)
 	}
 	wantBucket(t, l)

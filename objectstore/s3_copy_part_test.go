@@ -84,6 +84,20 @@ func TestCopyPartRequests(t *testing.T) {
 	}
 }
 
+// copying is an object with the rig's data, and an upload that is to have parts of it.
+func (r *uploadRig) copying(t *testing.T) (Object, Upload) {
+	t.Helper()
+	src, err := r.Put(t.Context(), Location{Bucket: r.loc.Bucket, Key: "src"}, bytes.NewReader(r.data), int64(len(r.data)), PutOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := r.CreateUpload(t.Context(), r.loc, r.opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src, u
+}
+
 // TestCopyPartFaults: errors that pass, in an answer of 200 too; and a source that
 // changes on a store that does not mind.
 func TestCopyPartFaults(t *testing.T) {
@@ -91,14 +105,7 @@ func TestCopyPartFaults(t *testing.T) {
 	bothServers(t, func(t *testing.T, server *s3test.Server) {
 		t.Helper()
 		r := newUploadRig(t, server)
-		src, err := r.Put(t.Context(), Location{Bucket: r.loc.Bucket, Key: "src"}, bytes.NewReader(r.data), int64(len(r.data)), PutOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		u, err := r.CreateUpload(t.Context(), r.loc, r.opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		src, u := r.copying(t)
 		r.proxy.Add(faulty.Rule{Op: "UploadPartCopy", Skip: 1, Times: 1, Fault: faulty.OK200Error{S3Code: "InternalError"}})
 		r.proxy.Add(faulty.Rule{Op: "UploadPartCopy", Skip: 1, Times: 1, Fault: faulty.LoseAnswer{}})
 		p, err := r.CopyPart(t.Context(), u, 1, src, 0, src.Size)
@@ -119,14 +126,7 @@ func TestCopyPartChangedIgnored(t *testing.T) {
 	bothServers(t, func(t *testing.T, server *s3test.Server) {
 		t.Helper()
 		r := newUploadRig(t, server)
-		src, err := r.Put(t.Context(), Location{Bucket: r.loc.Bucket, Key: "src"}, bytes.NewReader(r.data), int64(len(r.data)), PutOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		u, err := r.CreateUpload(t.Context(), r.loc, r.opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		src, u := r.copying(t)
 		r.proxy.Add(faulty.Rule{Fault: faulty.StripConditions{}})
 		change := r.proxy.Add(faulty.Rule{Op: "UploadPartCopy", Skip: 2, Times: 1, Fault: faulty.Func(func(_ *faulty.Exchange, next faulty.Next) (*http.Response, error) {
 			in := putInput(src.Location, "")
@@ -136,10 +136,10 @@ func TestCopyPartChangedIgnored(t *testing.T) {
 			}
 			return next()
 		})})
-		if _, err = r.CopyPart(t.Context(), u, 1, src, 0, MinPartSize); err != nil {
+		if _, err := r.CopyPart(t.Context(), u, 1, src, 0, MinPartSize); err != nil {
 			t.Fatal(err)
 		}
-		_, err = r.CopyPart(t.Context(), u, 2, src, 0, MinPartSize)
+		_, err := r.CopyPart(t.Context(), u, 2, src, 0, MinPartSize)
 		wantIs(t, "CopyPart", err, ErrChanged)
 		if change.Hits() != 1 {
 			t.Errorf("the source was changed %d times, want once", change.Hits())

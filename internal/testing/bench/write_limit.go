@@ -72,13 +72,19 @@ func client(ctx context.Context, endpoint string) (*s3.Client, error) {
 	return s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle, o.BaseEndpoint = true, &endpoint }), nil
 }
 
-// limitUpload uploads a file in parts, many at once.
-func limitUpload(ctx context.Context, endpoint, key, path string) (t timing, err error) {
+// clientAnd is a client and the file that it is to send, which the caller closes.
+func clientAnd(ctx context.Context, endpoint, path string) (*s3.Client, *os.File, error) {
 	c, err := client(ctx, endpoint)
 	if err != nil {
-		return t, err
+		return nil, nil, err
 	}
 	f, err := os.Open(path)
+	return c, f, err
+}
+
+// limitUpload uploads a file in parts, many at once.
+func limitUpload(ctx context.Context, endpoint, key, path string) (t timing, err error) {
+	c, f, err := clientAnd(ctx, endpoint, path)
 	if err != nil {
 		return t, err
 	}
@@ -139,11 +145,7 @@ func limitCopy(ctx context.Context, endpoint, key, from string) (t timing, err e
 
 // limitAppend puts an object's bytes and a file behind them in its place.
 func limitAppend(ctx context.Context, endpoint, key, path string) (t timing, err error) {
-	c, err := client(ctx, endpoint)
-	if err != nil {
-		return t, err
-	}
-	f, err := os.Open(path)
+	c, f, err := clientAnd(ctx, endpoint, path)
 	if err != nil {
 		return t, err
 	}
