@@ -31,6 +31,7 @@ type stagedNode struct {
 	mu        sync.Mutex // guards what follows
 	rule      closeRule
 	handles   int                        // open descriptors, of any kind
+	writing   []*stagedHandle            // those that write
 	reserved  int                        // promised to threads that have not opened it yet
 	appendOK  bool                       // an appender may join: a writing descriptor is open, nothing failed
 	ended     bool                       // given up: not to be joined or found any more
@@ -272,6 +273,7 @@ func (s *stagedNode) open(ctx context.Context, flags uint32, creates bool) (*sta
 	}
 	s.handles++
 	if h.write {
+		s.writing = append(s.writing, h)
 		s.rule.opened()
 		s.appendOK = true
 	}

@@ -3,6 +3,7 @@ package fs
 import (
 	"context"
 	"errors"
+	"slices"
 	"syscall"
 	"time"
 
@@ -31,6 +32,7 @@ func (s *stagedNode) Flush(ctx context.Context, fh gofs.FileHandle) syscall.Errn
 	}
 	s.mu.Lock()
 	needed, torn := s.rule.needsFacts(s.facts()), s.rule.torn
+	others := s.others(h)
 	s.mu.Unlock()
 	if torn {
 		return s.tornFor(h, thread(ctx))
@@ -40,6 +42,9 @@ func (s *stagedNode) Flush(ctx context.Context, fh gofs.FileHandle) syscall.Errn
 	}
 	fl := s.flushFacts(ctx, h)
 	s.mu.Lock()
+	if fl.closes() {
+		s.closeAll(others)
+	}
 	fl.again = h.closed.Load()
 	todo := s.rule.flush(fl, s.facts())
 	if fl.closes() && h.closed.CompareAndSwap(false, true) {
@@ -57,6 +62,33 @@ func (s *stagedNode) Flush(ctx context.Context, fh gofs.FileHandle) syscall.Errn
 		s.tear()
 	}
 	return 0
+}
+
+// others are the writing handles that h's opener opened before now. The caller
+// holds mu.
+func (s *stagedNode) others(h *stagedHandle) []*stagedHandle {
+	if len(s.writing) < 2 || h.opener == 0 {
+		return nil
+	}
+	var others []*stagedHandle
+	for _, o := range s.writing {
+		if o != h && o.opener == h.opener {
+			others = append(others, o)
+		}
+	}
+	return others
+}
+
+// closeAll notes that handles are closed whose opener was seen to have the file open
+// no more. One whose close found another of them open is counted as open until its
+// RELEASE, which may come after the last close: that close would leave the publish to
+// it, and answer 0. The caller holds mu.
+func (s *stagedNode) closeAll(handles []*stagedHandle) {
+	for _, o := range handles {
+		if slices.Contains(s.writing, o) && o.closed.CompareAndSwap(false, true) {
+			s.rule.close()
+		}
+	}
 }
 
 // tornFor answers the close of a torn file: a living opener must not take it for
@@ -166,6 +198,7 @@ func (s *stagedNode) Release(ctx context.Context, fh gofs.FileHandle) syscall.Er
 		if h.closed.CompareAndSwap(true, false) {
 			s.rule.reopen() // counted once: release takes the handle away
 		}
+		s.writing = slices.DeleteFunc(s.writing, func(o *stagedHandle) bool { return o == h })
 		todo = s.rule.release(s.facts())
 		s.appendOK = s.rule.writers > 0 && s.appendOK
 	}
