@@ -83,7 +83,7 @@ func (c *Committer) replaces(ctx context.Context, dst objectstore.Location, cond
 func (m *copyRename) run(ctx context.Context) (objectstore.Object, error) {
 	obj, err := m.copy(ctx)
 	if errors.Is(err, errUnsettled) {
-		return obj, fmt.Errorf("left to the next mount: %w", err)
+		return obj, fmt.Errorf("tried again later: %w", err)
 	}
 	if err != nil {
 		if m.c.abortCopy(ctx, m.note) == nil {
@@ -93,9 +93,9 @@ func (m *copyRename) run(ctx context.Context) (objectstore.Object, error) {
 	}
 	unclear, err := m.c.removeSource(ctx, m.rec)
 	if unclear {
-		m.c.log.LogAttrs(ctx, slog.LevelWarn, "a renamed object may be at both names until the next mount, which removes it from the old one",
+		m.c.log.LogAttrs(ctx, slog.LevelWarn, "a renamed object may be at both names: it is tried again, and lakefs-mount recover --publish ID does so at once",
 			slog.String("id", m.rec.ID), slog.String("from", m.src.Key), slog.String("to", m.rec.Target.Key), slog.Any("error", err))
-		return obj, fmt.Errorf("copied; the removal of the old name is left to the next mount: %w", err)
+		return obj, fmt.Errorf("copied; the removal of the old name is tried again later: %w", err)
 	}
 	if err != nil {
 		err = m.takeBack(ctx, obj, err)

@@ -27,6 +27,23 @@ func (c *Committer) recoverRename(ctx context.Context, r *staging.Rename, report
 	}
 }
 
+// FinishRenames finishes the renames that were left half done, those of this process
+// too: of which the store did not answer, and whose callers were told of an error.
+// What can not be found out or done yet stays noted, and is nothing to log again.
+func (c *Committer) FinishRenames(ctx context.Context) {
+	for _, r := range c.area.Renames() {
+		if ctx.Err() != nil {
+			return
+		}
+		rec := r.Record()
+		done, err := c.finishRename(ctx, r)
+		if err == nil && done {
+			c.log.LogAttrs(ctx, slog.LevelInfo, "a rename that was half done is finished",
+				slog.String("id", rec.ID), slog.String("from", rec.Source.Key), slog.String("to", rec.Target.Key))
+		}
+	}
+}
+
 // finishRename removes the source of a rename whose copy is at the target. Else,
 // done is false, the source was not touched. The note goes, unless err tells why
 // neither could be found out or done.

@@ -3,6 +3,7 @@ package commit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
@@ -46,6 +47,7 @@ func (p *publishing) attempts(ctx context.Context) (objectstore.Object, way, err
 		if err == nil {
 			return obj, by, nil
 		}
+		err = p.notMissing(err)
 		if by != byAdopt && p.goPlain(ctx, err) {
 			continue
 		}
@@ -74,6 +76,20 @@ func (p *publishing) attempts(ctx context.Context) (objectstore.Object, way, err
 			return obj, by, errors.Join(err, unknown, ended)
 		}
 	}
+}
+
+// notMissing keeps a publish from answering that there is no such file, which is
+// said of names: what is missing is the version that this one changes, or is a copy
+// of; or, of a new one, the store's answer makes no sense.
+func (p *publishing) notMissing(err error) error {
+	if !errors.Is(err, objectstore.ErrNotExist) || errors.Is(err, objectstore.ErrNoBucket) {
+		return err
+	}
+	meaning := objectstore.ErrUnavailable
+	if p.z.Record.Base != nil || p.z.Record.Copied != nil {
+		meaning = objectstore.ErrChanged
+	}
+	return fmt.Errorf("%w: %s", meaning, err.Error())
 }
 
 // goPlain gives up copying in the store where it, or these credentials, can not:
@@ -144,7 +160,11 @@ func (p *publishing) put(ctx context.Context, opts objectstore.PutOptions) (obje
 // went up while the file was written.
 func (p *publishing) parts(ctx context.Context, store objectstore.Multipart, opts objectstore.PutOptions) (objectstore.Object, error) {
 	if len(p.z.Record.Parts) == 0 { // else everything is there, whatever the spool has
-		if err := p.checkSound(ctx); err != nil {
+		err := p.checkSound(ctx)
+		if err == nil {
+			err = p.note(ctx, false) // the parts that are left may take their time
+		}
+		if err != nil {
 			return objectstore.Object{}, err
 		}
 	}

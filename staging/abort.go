@@ -48,7 +48,7 @@ func (f *File) landLocked(s *sending) {
 		return
 	}
 	f.ending = slices.DeleteFunc(f.ending, func(e *sending) bool { return e == s })
-	f.area.work.add(f.abortBehind, 1)
+	f.area.abortLater(f)
 }
 
 // pendingLocked tells whether uploads are to be aborted, now or later.
@@ -60,7 +60,19 @@ func (f *File) queueAbort() {
 	some := len(f.rec.Aborts) > 0
 	f.mu.Unlock()
 	if some {
-		f.area.work.add(f.abortBehind, 1)
+		f.area.abortLater(f)
+	}
+}
+
+// abortLater has the background abort what f does not need. AbortUploads waits for it.
+func (a *Area) abortLater(f *File) {
+	a.aborts.begin()
+	queued := a.work.add(func(ctx context.Context) {
+		defer a.aborts.end()
+		f.abortBehind(ctx)
+	}, 1)
+	if !queued {
+		a.aborts.end()
 	}
 }
 
@@ -100,6 +112,9 @@ func (a *Area) AbortUploads(ctx context.Context) error {
 			return errors.Join(all, fmt.Errorf("abort uploads: %w", err))
 		}
 		all = errors.Join(all, f.abortUploads(ctx))
+	}
+	if err := a.aborts.wait(ctx); err != nil { // what the background is freeing
+		return errors.Join(all, fmt.Errorf("abort uploads: %w", err))
 	}
 	return all
 }
@@ -192,7 +207,7 @@ func (a *Area) leave(f *File) {
 	}
 	a.mu.Unlock()
 	if bare {
-		a.work.add(f.abortBehind, 1)
+		a.abortLater(f)
 	}
 }
 

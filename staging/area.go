@@ -55,11 +55,12 @@ type Options struct {
 // Area is a staging directory that this process owns. Its methods may be called
 // concurrently.
 type Area struct {
-	dir  string
-	opts Options
-	lock *os.File
-	pool sync.Pool // *[]byte of blockSize, for what is fetched of older objects
-	work *work
+	dir    string
+	opts   Options
+	lock   *os.File
+	pool   sync.Pool // *[]byte of blockSize, for what is fetched of older objects
+	work   *work
+	aborts inFlight // uploads that the background aborts
 
 	adopts bool // the store takes the spool's file itself
 

@@ -41,12 +41,13 @@ func newWork(o Options) *work {
 	return w
 }
 
-// add queues n times t; it never waits. Once the area is closed it does nothing.
-func (w *work) add(t task, n int) {
+// add queues n times t; it never waits. Once the area is closed it does nothing, and
+// is false.
+func (w *work) add(t task, n int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.mu.closed {
-		return
+		return false
 	}
 	for range n {
 		w.mu.queue = append(w.mu.queue, t)
@@ -55,6 +56,7 @@ func (w *work) add(t task, n int) {
 		w.mu.workers++
 		w.wait.Go(w.run)
 	}
+	return true
 }
 
 func (w *work) run() {
@@ -131,4 +133,45 @@ func (w *work) close() {
 func (a *Area) multipart() (objectstore.Multipart, bool) {
 	m, ok := a.opts.Store.(objectstore.Multipart)
 	return m, ok
+}
+
+// inFlight counts what runs, for who has to wait until nothing does. The zero value
+// is ready.
+type inFlight struct {
+	mu   sync.Mutex
+	n    int
+	idle chan struct{} // closed when n is 0 again; nil: it is
+}
+
+func (c *inFlight) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n == 0 {
+		c.idle = make(chan struct{})
+	}
+	c.n++
+}
+
+func (c *inFlight) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n--; c.n == 0 {
+		close(c.idle)
+		c.idle = nil
+	}
+}
+
+func (c *inFlight) wait(ctx context.Context) error {
+	c.mu.Lock()
+	idle := c.idle
+	c.mu.Unlock()
+	if idle == nil {
+		return nil
+	}
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
