@@ -22,14 +22,16 @@ type WriteStatus struct {
 	ID       string        `json:"write_id"`
 	Path     string        `json:"path"` // of a rename: the new name's
 	State    staging.State `json:"state"`
-	Open     bool          `json:"open"`             // a program has it open
-	Size     int64         `json:"size"`             // so far
-	Uploaded int64         `json:"uploaded"`         // what the store has of it already, which nobody sees yet
-	Source   string        `json:"source,omitempty"` // of a rename: the URI where the object was
-	Target   string        `json:"target,omitempty"` // of a rename: the URI where it is to be
-	Created  time.Time     `json:"created"`
-	Changed  time.Time     `json:"changed"`
-	Error    string        `json:"error,omitempty"`
+	Open     bool          `json:"open"`     // a program has it open
+	Size     int64         `json:"size"`     // so far
+	Uploaded int64         `json:"uploaded"` // what the store has of it already, which nobody sees yet
+	// Uploading: a multipart upload of it is under way.
+	Uploading bool      `json:"uploading,omitempty"`
+	Source    string    `json:"source,omitempty"` // of a rename: the URI where the object was
+	Target    string    `json:"target,omitempty"` // of a rename: the URI where it is to be
+	Created   time.Time `json:"created"`
+	Changed   time.Time `json:"changed"`
+	Error     string    `json:"error,omitempty"`
 }
 
 // Renames tells whether w is a rename.
@@ -43,7 +45,7 @@ func Unpublished(area *staging.Area) (list []WriteStatus, aborting int) {
 	for _, w := range area.Files() {
 		if r := w.Record(); w.Dirty() {
 			list = append(list, WriteStatus{
-				ID: r.ID, Path: r.Path, State: r.State, Size: w.Size(), Uploaded: w.Uploaded(),
+				ID: r.ID, Path: r.Path, State: r.State, Size: w.Size(), Uploaded: w.Uploaded(), Uploading: r.Upload != nil,
 				Created: r.Created, Changed: r.Changed, Error: r.Error,
 			})
 		}

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // storeError is a failure that S3 answered with, or that kept it from answering.
@@ -223,6 +224,11 @@ func unsent(err error) *storeError {
 
 // noAnswer is the failure of a request that nobody answered.
 func noAnswer(err error) *storeError {
+	// What the SDK puts before it names fields of an answer, which there is none of.
+	var sent *smithyhttp.RequestSendError
+	if errors.As(err, &sent) && sent.Err != nil {
+		err = sent.Err
+	}
 	e := &storeError{sentinel: ErrUnavailable, text: printable(err.Error()), passing: true}
 	var cert *tls.CertificateVerificationError
 	var dns *net.DNSError

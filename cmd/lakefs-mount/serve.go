@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	stdlog "log"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -53,6 +54,9 @@ func (p *program) serve(ctx context.Context, r *request) error {
 	}
 	sink := newLogSink(p.stderr)
 	log := newLogger(sink, r.settings.Values)
+	// net/http says some things by itself, which would break a log in JSON.
+	stdlog.SetFlags(0)
+	stdlog.SetOutput(slog.NewLogLogger(log.Handler(), slog.LevelDebug).Writer())
 	for use, names := range withoutUse(r, settings.FromEnvironment, settings.FromFile) {
 		log.LogAttrs(ctx, slog.LevelInfo, "settings are without effect on this SOURCE", slog.Any("settings", names), slog.String("for", use))
 	}
@@ -106,7 +110,7 @@ func (s *served) run(ctx context.Context, signals <-chan os.Signal, sink *logSin
 	var running sync.WaitGroup
 	running.Go(func() { s.logProblems(beside) })
 	running.Go(func() { s.expireKept(beside) })
-	running.Go(func() { s.abortUploads(beside) })
+	running.Go(func() { s.tidy(beside) })
 	err := s.await(ctx, signals)
 	stop()
 	running.Wait()
@@ -128,13 +132,14 @@ func (s *served) expireKept(ctx context.Context) {
 	}
 }
 
-// abortEvery is how often the store is asked again to free uploads that nobody needs.
-const abortEvery = time.Minute
+// tidyEvery is how often the store is asked again for what it did not do.
+const tidyEvery = time.Minute
 
-// abortUploads frees what could not be freed when its write ended. That it cannot
-// be yet is logged once for all of the time that it cannot.
-func (s *served) abortUploads(ctx context.Context) {
-	tick := time.NewTicker(abortEvery)
+// tidy finishes renames that were left half done, and frees the uploads that could
+// not be freed when their write ended. That these cannot be yet is logged once for
+// all of the time that they cannot.
+func (s *served) tidy(ctx context.Context) {
+	tick := time.NewTicker(tidyEvery)
 	defer tick.Stop()
 	for failing := false; ; {
 		select {
@@ -142,6 +147,7 @@ func (s *served) abortUploads(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		s.committer.FinishRenames(ctx)
 		err := s.area.AbortUploads(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
 			s.log.LogAttrs(ctx, slog.LevelWarn, "uploads that nobody needs are not freed in the store yet", slog.Any("error", err))

@@ -202,7 +202,7 @@ func (s mountStatus) staged() (list stagedList) {
 // uploads counts the files that are on their way to the store, seen by nobody yet.
 func (s mountStatus) uploads() (n int) {
 	for _, w := range s.staged().Staged {
-		if w.Uploaded > 0 || w.State == staging.Publishing {
+		if w.Uploading || w.State == staging.Publishing {
 			n++
 		}
 	}
