@@ -4,14 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
-	"path"
-	"path/filepath"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
-	"github.com/lakefs-mount/lakefs-mount/objectstore/sparse"
 	"github.com/lakefs-mount/lakefs-mount/staging"
 )
 
@@ -188,49 +183,4 @@ func (c *Committer) Abort(ctx context.Context, id string) error {
 	}
 	c.log.LogAttrs(ctx, slog.LevelInfo, "a staged write was dropped as asked", slog.String("id", id), slog.String("path", rec.Path))
 	return nil
-}
-
-// Save copies a kept write's bytes into the directory dir under their base name,
-// durably, and returns the path. It replaces nothing (io/fs.ErrExist), and the
-// write stays staged.
-func (c *Committer) Save(ctx context.Context, id, dir string) (string, error) {
-	f, err := c.find(id)
-	if err != nil {
-		return "", err
-	}
-	rec := f.Record()
-	name := path.Base(rec.Target.Key)
-	if rec.Target.Key == "" {
-		name = id // its record is damaged
-	}
-	to := filepath.Join(dir, name)
-	if err := save(ctx, f, to, rec); err != nil {
-		return "", fmt.Errorf("save %q: %w", rec.Path, err)
-	}
-	return to, nil
-}
-
-func save(ctx context.Context, f *staging.File, to string, rec staging.Record) error {
-	mode := os.FileMode(rec.Mode&0o777) | 0o600
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	w := &sparse.Writer{File: out} // a sparse write stays one
-	_, err = io.CopyBuffer(w, io.NewSectionReader(fileReader(func(p []byte, off int64) (int, error) {
-		return f.ReadAt(ctx, p, off)
-	}), 0, f.Size()), make([]byte, 1<<20))
-	if err == nil {
-		err = w.Finish()
-	}
-	if err == nil {
-		err = out.Sync()
-	}
-	if closeErr := out.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		_ = os.Remove(to) // a part of it would look like the whole
-	}
-	return err
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -70,9 +72,10 @@ func TestPublishAbortSave(t *testing.T) {
 	}
 	w.restart()
 	id, out := f.ID(), t.TempDir()
-	path, err := w.c.Save(t.Context(), id, out)
-	if err != nil || path != filepath.Join(out, "f") {
-		t.Fatalf("Save: %q, %v", path, err)
+	saved, err := w.c.Save(t.Context(), id, out)
+	path := saved.Path
+	if err != nil || path != filepath.Join(out, "f") || saved.Partial {
+		t.Fatalf("Save: %+v, %v", saved, err)
 	}
 	if raw, _ := os.ReadFile(path); string(raw) != "torn" {
 		t.Errorf("saved %q", raw)
@@ -116,7 +119,8 @@ func TestSaveOfADamagedWrite(t *testing.T) {
 	if err := w.c.Publish(t.Context(), f.ID(), nil); !errors.Is(err, staging.ErrDamaged) {
 		t.Errorf("Publish: %v, want ErrDamaged", err)
 	}
-	path, err := w.c.Save(t.Context(), f.ID(), t.TempDir())
+	saved, err := w.c.Save(t.Context(), f.ID(), t.TempDir())
+	path := saved.Path
 	if raw, _ := os.ReadFile(path); err != nil || string(raw) != "precious" || filepath.Base(path) != f.ID() {
 		t.Errorf("Save: %q, %v, %q", path, err, raw)
 	}
@@ -155,12 +159,12 @@ func TestSaveKeepsHoles(t *testing.T) {
 	if err := f.Truncate(t.Context(), size); err != nil {
 		t.Fatal(err)
 	}
-	path, err := w.c.Save(t.Context(), f.ID(), t.TempDir())
+	saved, err := w.c.Save(t.Context(), f.ID(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var st syscall.Stat_t
-	if err := syscall.Stat(path, &st); err != nil || st.Size != size || st.Blocks*512 > 4<<20 {
+	if err := syscall.Stat(saved.Path, &st); err != nil || st.Size != size || st.Blocks*512 > 4<<20 {
 		t.Errorf("saved %d bytes, %d on disk, %v", st.Size, st.Blocks*512, err)
 	}
 }
@@ -208,5 +212,63 @@ func TestRecoverTwoAppends(t *testing.T) {
 				t.Errorf("Publish: %v; there is %q", err, w.lake())
 			}
 		})
+	}
+}
+
+// TestSaveOfWhatIsLeft: the version that a write changed was replaced or removed
+// before its bytes were read. What was written is saved, and not as the file.
+func TestSaveOfWhatIsLeft(t *testing.T) {
+	const block = 128 << 10
+	old := strings.Repeat("older\n", 100_000)
+	for _, way := range ways() {
+		for what, theirs := range map[string]string{"replaced": strings.Repeat("theirs\n", 100_000), "removed": ""} {
+			t.Run(way+", "+what, func(t *testing.T) {
+				w := newWorld(t, way)
+				w.object(old)
+				base := w.stat()
+				f, err := w.area.Create(t.Context(), w.newWrite(&base))
+				if err == nil {
+					err = write(w, f, "mine", block+10)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := make([]byte, len(old))
+				copy(want[block:2*block], bytesOf(t, f)[block:])
+				w.restart()
+				if theirs == "" {
+					w.remove()
+				} else {
+					w.object(theirs)
+				}
+				dir := t.TempDir()
+				saved, err := w.c.Save(t.Context(), f.ID(), dir)
+				if err != nil || !saved.Partial || saved.Path != filepath.Join(dir, "f.partial") || saved.Size != base.Size ||
+					!slices.Equal(saved.Own, []staging.Range{{From: block, To: 2 * block}}) {
+					t.Errorf("Save: %+v, %v", saved, err)
+				}
+				if raw, err := os.ReadFile(filepath.Join(dir, "f.partial")); err != nil || string(raw) != string(want) {
+					t.Errorf("saved are %d bytes, %v; want what was written, and zeros", len(raw), err)
+				}
+				if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+					t.Errorf("the directory has %v, %v", entries, err)
+				}
+				if _, err := w.c.Save(t.Context(), f.ID(), dir); !errors.Is(err, os.ErrExist) {
+					t.Errorf("Save over a file: %v, want ErrExist", err)
+				}
+			})
+		}
+	}
+}
+
+func TestPartialNameFits(t *testing.T) {
+	for base, want := range map[string]string{
+		"f.csv":                  "f.csv.partial",
+		strings.Repeat("x", 255): strings.Repeat("x", 247) + ".partial",
+		strings.Repeat("é", 127): strings.Repeat("é", 123) + ".partial",
+	} {
+		if got := PartialName(base); got != want {
+			t.Errorf("PartialName(%q) is %q, want %q", base, got, want)
+		}
 	}
 }

@@ -236,14 +236,23 @@ func (s *stagedDir) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.Attr
 	return 0
 }
 
-// Lookup finds an unpublished file by its shown name.
+// Lookup finds an unpublished file by its shown name. With partialSuffix behind that
+// it is the file without the version that it changed; such a name is not listed.
 func (s *stagedDir) Lookup(ctx context.Context, base string, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
 	w := s.find(base)
+	shown, partial := strings.CutSuffix(base, partialSuffix)
+	if partial = partial && w == nil; partial {
+		w = s.find(shown)
+	}
 	if w == nil {
 		return nil, toErrno(objectstore.ErrNotExist)
 	}
 	dir, _ := s.of.path()
-	return s.of.stagedView(ctx, child(child(dir, controlName+"/staged"), base), w, out), 0
+	path := child(child(dir, controlName+"/staged"), base)
+	if partial {
+		return s.of.partialView(ctx, path, w, out), 0
+	}
+	return s.of.stagedView(ctx, path, w, out), 0
 }
 
 // Readdir lists the unpublished files.
@@ -296,10 +305,15 @@ var (
 
 func (d *dirNode) stagedView(ctx context.Context, path string, w *staging.File, out *fuse.EntryOut) *gofs.Inode {
 	v := &stagedViewNode{fs: d.fs, ino: d.fs.names.inode(path), file: w}
+	return v.enter(ctx, d, v, out)
+}
+
+// enter makes the inode below d of node, which is v or has it.
+func (v *stagedViewNode) enter(ctx context.Context, d *dirNode, node gofs.InodeEmbedder, out *fuse.EntryOut) *gofs.Inode {
 	out.SetEntryTimeout(0)
 	out.SetAttrTimeout(0)
 	v.attributes(&out.Attr)
-	return d.NewInode(ctx, v, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: v.ino, Gen: generation(w.ID())})
+	return d.NewInode(ctx, node, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: v.ino, Gen: generation(v.file.ID())})
 }
 
 func (v *stagedViewNode) attributes(a *fuse.Attr) {

@@ -104,7 +104,7 @@ func (k *keptWrites) free(ctx context.Context, w stagedWrite, done string) error
 	return nil
 }
 
-func (k *keptWrites) save(ctx context.Context, w stagedWrite, dir string) (string, error) {
+func (k *keptWrites) save(ctx context.Context, w stagedWrite, dir string) (commit.Saved, error) {
 	return k.committer.Save(ctx, w.ID, dir)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/lakefs-mount/lakefs-mount/commit"
 	"github.com/lakefs-mount/lakefs-mount/fs"
 	"github.com/lakefs-mount/lakefs-mount/internal/settings"
 )
@@ -29,6 +30,11 @@ copy was never made; --abort forgets it, and leaves what is at either name.
 
 Of a running mount name the MOUNTPOINT. After a crash name SOURCE and MOUNTPOINT
 as they were (and --state-dir, if it was given), or mount again first.
+
+--save copies the bytes into a directory. Of a file whose older version was
+replaced or removed by others meanwhile it saves what was written, with zeros in
+the place of that version's bytes, as NAME.partial, and prints the ranges of what
+was written.
 
 --publish and --abort take write ids, their first eight digits, or all. One of
 --publish, --abort and --save at a time.`
@@ -56,8 +62,8 @@ type stagedWrites interface {
 	list(ctx context.Context) (stagedList, error)
 	publish(ctx context.Context, w stagedWrite) error
 	abort(ctx context.Context, w stagedWrite) error
-	// save copies the bytes into dir, replaces nothing, and returns the path.
-	save(ctx context.Context, w stagedWrite, dir string) (string, error)
+	// save copies the bytes into dir and replaces nothing, as commit.Save.
+	save(ctx context.Context, w stagedWrite, dir string) (commit.Saved, error)
 	// uploaded is how many bytes of w the store has by now.
 	uploaded(ctx context.Context, w stagedWrite) int64
 	io.Closer
@@ -168,29 +174,35 @@ func (p *program) recover(ctx context.Context, writes stagedWrites, o recoverOpt
 
 // recoverTask is what recover does to each of the writes that were chosen.
 type recoverTask struct {
-	do    func(ctx context.Context, w stagedWrite) (done string, err error)
+	do    func(ctx context.Context, w stagedWrite) (done outcome, err error)
 	moved func(ctx context.Context, w stagedWrite) int64 // bytes, while do is under way
 }
+
+// outcome is what is printed ahead of a write's name, and behind it.
+type outcome struct{ done, note string }
 
 // task is what the options ask for, and of which writes; it has no do where they
 // ask for a list.
 func (o recoverOptions) task(writes stagedWrites) (ids []string, t recoverTask) {
 	switch {
 	case o.save != "":
-		to := func(w stagedWrite) string { return filepath.Join(o.save, path.Base(w.Path)) }
+		moved := func(_ context.Context, w stagedWrite) int64 {
+			base := path.Base(w.Path)
+			return max(sizeOf(filepath.Join(o.save, base)), sizeOf(filepath.Join(o.save, commit.PartialName(base))))
+		}
 		return []string{allIDs}, recoverTask{
-			do: func(ctx context.Context, w stagedWrite) (string, error) {
+			do: func(ctx context.Context, w stagedWrite) (outcome, error) {
 				saved, err := writes.save(ctx, w, o.save)
-				return "saved as " + quoted(saved) + ":", err
+				return savedAs(saved, w.Open), err
 			},
-			moved: func(_ context.Context, w stagedWrite) int64 { return sizeOf(to(w)) },
+			moved: moved,
 		}
 	case len(o.publish) > 0:
 		return o.publish, recoverTask{
-			do: func(ctx context.Context, w stagedWrite) (string, error) {
-				done := "published"
+			do: func(ctx context.Context, w stagedWrite) (outcome, error) {
+				done := outcome{done: "published"}
 				if w.Renames() {
-					done = "settled" // finished, or it had not begun
+					done.done = "settled" // finished, or it had not begun
 				}
 				return done, writes.publish(ctx, w)
 			},
@@ -198,11 +210,33 @@ func (o recoverOptions) task(writes stagedWrites) (ids []string, t recoverTask) 
 		}
 	case len(o.abort) > 0:
 		return o.abort, recoverTask{
-			do:    func(ctx context.Context, w stagedWrite) (string, error) { return "dropped", writes.abort(ctx, w) },
+			do: func(ctx context.Context, w stagedWrite) (outcome, error) {
+				return outcome{done: "dropped"}, writes.abort(ctx, w)
+			},
 			moved: func(context.Context, stagedWrite) int64 { return 0 },
 		}
 	}
 	return nil, recoverTask{}
+}
+
+// savedAs says what was saved, of a file that a program may have open yet.
+func savedAs(s commit.Saved, open bool) outcome {
+	var note string
+	if open {
+		note = ", which is still being written: this is as far as it was"
+	}
+	if !s.Partial {
+		return outcome{"saved as " + quoted(s.Path) + ":", note}
+	}
+	ranges := make([]string, len(s.Own))
+	for i, r := range s.Own {
+		ranges[i] = fmt.Sprintf("%d-%d", r.From, r.To-1)
+	}
+	return outcome{
+		"saved in part as " + quoted(s.Path) + ":",
+		fmt.Sprintf("%s; the version that it changed is gone: there are the bytes %s (what was written, in blocks of 128 KiB), the rest of the %d is zeros",
+			note, strings.Join(ranges, ", "), s.Size),
+	}
 }
 
 func sizeOf(path string) int64 {
@@ -223,7 +257,7 @@ func (p *program) doEach(ctx context.Context, chosen []stagedWrite, t recoverTas
 	defer bar.clear()
 	var problems []error
 	for _, w := range chosen {
-		var done string
+		var done outcome
 		err := bar.follow(
 			ctx, w.Size,
 			func(ctx context.Context) int64 { return t.moved(ctx, w) },
@@ -234,7 +268,7 @@ func (p *program) doEach(ctx context.Context, chosen []stagedWrite, t recoverTas
 			continue
 		}
 		bar.clear()
-		p.printf("%s %s (%s)\n", done, nameOf(w), w.ID)
+		p.printf("%s %s (%s)%s\n", done.done, nameOf(w), w.ID, done.note)
 	}
 	return errors.Join(problems...)
 }

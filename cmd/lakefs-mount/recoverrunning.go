@@ -13,6 +13,12 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lakefs-mount/lakefs-mount/commit"
+	"github.com/lakefs-mount/lakefs-mount/objectstore/sparse"
+	"github.com/lakefs-mount/lakefs-mount/staging"
 )
 
 // publishLimit bounds the wait for a publish that is asked for. The mount goes on
@@ -87,36 +93,87 @@ func (r runningWrites) abort(ctx context.Context, w stagedWrite) error {
 	return nil
 }
 
-func (r runningWrites) save(_ context.Context, w stagedWrite, dir string) (string, error) {
+func (r runningWrites) save(_ context.Context, w stagedWrite, dir string) (commit.Saved, error) {
 	from := filepath.Join(r.mountpoint, ".lakefs", "staged", "~"+w.ID[:8])
 	base := path.Base(w.Path)
 	if w.Path == "" {
 		base = w.ID // its record is damaged
 	}
-	to := filepath.Join(dir, base)
-	if err := copyNew(from, to); err != nil {
-		return "", fmt.Errorf("save %q: %w", w.Path, err)
+	saved := commit.Saved{Path: filepath.Join(dir, base)}
+	var err error
+	saved.Size, err = copyNew(from, saved.Path)
+	if err != nil && olderGone(err) {
+		saved, err = saveOwn(from+".partial", filepath.Join(dir, commit.PartialName(base)), err)
 	}
-	return to, nil
+	if err != nil {
+		return commit.Saved{}, fmt.Errorf("save %q: %w", w.Path, err)
+	}
+	return saved, nil
 }
 
 func (r runningWrites) Close() error { return nil }
 
-// copyNew copies a file durably to a name that is not there.
-func copyNew(from, to string) error {
+// olderGone tells errors of reading a file whose older version is gone.
+func olderGone(err error) bool {
+	var failed *iofs.PathError
+	return errors.As(err, &failed) && failed.Op == "read" &&
+		(errors.Is(err, iofs.ErrNotExist) || errors.Is(err, syscall.ESTALE)) //nolint:forbidigo // the mount's answer
+}
+
+// saveOwn saves what of a file is its own; gone is why the whole could not be.
+func saveOwn(from, to string, gone error) (commit.Saved, error) {
+	own, err := ownRanges(from)
+	if errors.Is(err, iofs.ErrNotExist) { // the mount is an older program
+		err = gone
+	} else if err == nil && len(own) == 0 {
+		err = fmt.Errorf("none of its bytes are its own: the version that it changed is gone: %w", gone)
+	}
+	if err != nil {
+		return commit.Saved{}, err
+	}
+	size, err := copyNew(from, to)
+	return commit.Saved{Path: to, Size: size, Partial: true, Own: own}, err
+}
+
+// ownRanges are the ranges of a file that are no holes.
+func ownRanges(path string) ([]staging.Range, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close() //nolint:errcheck // only read
+	var own []staging.Range
+	for end := int64(0); ; {
+		from, err := in.Seek(end, unix.SEEK_DATA)
+		if errors.Is(err, unix.ENXIO) { //nolint:forbidigo // lseek's way to say that no data follow
+			return own, nil
+		}
+		if err == nil {
+			end, err = in.Seek(from, unix.SEEK_HOLE)
+		}
+		if err != nil {
+			return nil, err
+		}
+		own = append(own, staging.Range{From: from, To: end})
+	}
+}
+
+// copyNew copies a file durably to a name that is not there, and returns its size.
+func copyNew(from, to string) (int64, error) {
 	in, err := os.Open(from)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer in.Close() //nolint:errcheck // only read
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_, err = io.Copy(out, in)
-	err = errors.Join(err, out.Sync(), out.Close())
+	w := &sparse.Writer{File: out}
+	size, err := io.CopyBuffer(w, struct{ io.Reader }{in}, make([]byte, 1<<20))
+	err = errors.Join(err, w.Finish(), out.Sync(), out.Close())
 	if err != nil {
 		_ = os.Remove(to) // a part of it would look like the whole
 	}
-	return err
+	return size, err
 }
