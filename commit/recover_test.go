@@ -261,6 +261,26 @@ func TestSaveOfWhatIsLeft(t *testing.T) {
 	}
 }
 
+// TestSaveOfNothingOfItsOwn: a copy by reference whose source is gone. A file of zeros
+// would be no help.
+func TestSaveOfNothingOfItsOwn(t *testing.T) {
+	w := newWorld(t, flat)
+	src := w.object("source\n")
+	f := w.create(nil, "")
+	if n, err := f.CopyFrom(t.Context(), src, 0, 0, src.Size); n != src.Size || err != nil {
+		t.Fatalf("CopyFrom: %d, %v", n, err)
+	}
+	w.restart()
+	w.remove()
+	dir := t.TempDir()
+	if saved, err := w.c.Save(t.Context(), f.ID(), dir); !errors.Is(err, errOlderGone) {
+		t.Errorf("Save: %+v, %v; want errOlderGone", saved, err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
+		t.Errorf("the directory has %v, %v", entries, err)
+	}
+}
+
 func TestPartialNameFits(t *testing.T) {
 	for base, want := range map[string]string{
 		"f.csv":                  "f.csv.partial",
