@@ -26,6 +26,9 @@ type Move struct {
 // there, ErrCrossDevice where the store has neither. Renames and commits of one
 // name wait for one another.
 //
+// Staged files that began as the version, or copy it, wait meanwhile, and read it at
+// its new name from then on ([staging.Area.BeginMove]).
+//
 // Of two steps the second may fail. Another's version that is at the old name by
 // then stays there, and the rename is done. A removal that the store refuses takes
 // the copy back, unless it replaced something; one without an answer is left to
@@ -41,10 +44,16 @@ func (c *Committer) Rename(ctx context.Context, m Move) (objectstore.Object, err
 		return objectstore.Object{}, err
 	}
 	defer unlock()
+	moving, err := c.area.BeginMove(ctx, m.From) // after the targets: as a commit
+	if err != nil {
+		return objectstore.Object{}, fmt.Errorf("rename %q to %q: %w", m.From.Key, m.To.Key, err)
+	}
+	defer moving.End()
 	obj, err := c.rename(ctx, m)
 	if err != nil {
 		return objectstore.Object{}, fmt.Errorf("rename %q to %q: %w", m.From.Key, m.To.Key, err)
 	}
+	moving.Moved(obj)
 	return obj, nil
 }
 

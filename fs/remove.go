@@ -3,6 +3,7 @@ package fs
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"syscall"
 
@@ -73,6 +74,9 @@ func (f *FS) unlink(ctx context.Context, path string) error {
 		return err
 	}
 	defer unlockAll(writers)
+	f.detach(n.Object)
+	ctx, cancel := f.background() // a removal's time, from here on
+	defer cancel()
 	if err = f.deleteVersion(ctx, n.Object); err != nil {
 		if supersedes(err) {
 			f.superseded(n.Object.Location)
@@ -83,6 +87,18 @@ func (f *FS) unlink(ctx context.Context, path string) error {
 	err = f.dropWriters(ctx, path, writers)
 	f.vanished(path, n.Object.Location) // after the writers lost their name, or one would take the directory for filled
 	return err
+}
+
+// detach has the files over o fetch what they lack before o goes from the store:
+// descriptors go on. It takes the time that the bytes take, and as long for a publish
+// as a removal waits for one. That it could not is logged, and o goes all the same.
+func (f *FS) detach(o objectstore.Object) {
+	ctx, cancel := f.lasting()
+	defer cancel()
+	if err := f.Area.Detach(ctx, o, publishPatience); err != nil {
+		f.Log.Warn("what is open of a removed file, or a copy of it, can not be read in whole",
+			slog.String("key", o.Key), slog.Any("error", err))
+	}
 }
 
 // unlinkStaged takes path from all who write there: they publish nothing.

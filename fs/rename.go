@@ -140,6 +140,7 @@ func (m *move) staged(ctx context.Context, s *stagedNode) error {
 	if m.old != nil {
 		w.Cond = objectstore.Cond{IfMatch: m.old.Match}
 	}
+	m.detachOld()
 	was := s.file.Record()
 	switch published, err := s.setTarget(w); {
 	case err != nil:
@@ -231,6 +232,12 @@ func (m *move) object(ctx context.Context, n catalogview.Node) error {
 	if err = m.checkFormat(ctx, n, from); err != nil {
 		return err
 	}
+	writers, err := m.fs.holdWriters(m.from) // until they have the new target
+	if err != nil {
+		return err
+	}
+	defer unlockAll(writers)
+	m.detachOld()
 	obj, err := m.fs.Committer.Rename(ctx, commit.Move{From: n.Object, To: m.target.Location, Cond: m.condition(), Path: m.to})
 	if err != nil {
 		// Whatever failed: the copy may be there, and the old name too.
@@ -247,6 +254,13 @@ func (m *move) object(ctx context.Context, n catalogview.Node) error {
 		}
 	}
 	return nil
+}
+
+// detachOld keeps what is published at the target for those who still need it.
+func (m *move) detachOld() {
+	if m.old != nil && m.from != m.to {
+		m.fs.detach(*m.old)
+	}
 }
 
 // condition is what must hold at the target. A store over a network takes its

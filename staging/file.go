@@ -57,9 +57,10 @@ type File struct {
 	clean    bool   // published, and not changed since
 	poison   error
 	dropped  bool
-	lost     bool  // recovered, and its spool is gone
-	damaged  error // recovered, and its record cannot be understood
-	recovery bool  // found by Open
+	lost     bool          // recovered, and its spool is gone
+	damaged  error         // recovered, and its record cannot be understood
+	recovery bool          // found by Open
+	moving   chan struct{} // its older object is being renamed, until this is closed; nil: it is not
 	sending  *sending
 	ending   []*sending           // given up, with requests under way
 	freeing  []objectstore.Upload // of Record.Aborts: being aborted now

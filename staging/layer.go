@@ -162,6 +162,14 @@ func (b *bitmap) reset(size int64) {
 	b.missing.Store(b.blocks)
 }
 
+// copy makes the bitmap, of an object of the same size, say what o does.
+func (b *bitmap) copy(o *bitmap) {
+	for i := range o.words {
+		b.words[i].Store(o.words[i].Load())
+	}
+	b.missing.Store(o.missing.Load())
+}
+
 // blocksOf counts the blocks of size bytes.
 func blocksOf(size int64) int64 { return (size + blockSize - 1) / blockSize }
 

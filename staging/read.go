@@ -17,6 +17,16 @@ import (
 // At the end it is io.EOF, with the bytes before it. Reads run beside writes and
 // publishes; after Drop they fail with ErrDropped.
 func (f *File) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
+	for {
+		was := f.layer()
+		n, err := f.readNow(ctx, p, off)
+		if !isGone(err) || !f.awaitMove(ctx, was) {
+			return n, err
+		}
+	}
+}
+
+func (f *File) readNow(ctx context.Context, p []byte, off int64) (int, error) {
 	l, size, err := f.acquire()
 	if err != nil {
 		return 0, err
