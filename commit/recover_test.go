@@ -80,6 +80,9 @@ func TestPublishAbortSave(t *testing.T) {
 	if raw, _ := os.ReadFile(path); string(raw) != "torn" {
 		t.Errorf("saved %q", raw)
 	}
+	if again, err := w.c.Save(t.Context(), id, out); err != nil || filepath.Base(again.Path) != "f~"+id[:8] {
+		t.Errorf("Save beside it: %+v, %v", again, err)
+	}
 	if _, err := w.c.Save(t.Context(), id, out); !errors.Is(err, os.ErrExist) {
 		t.Errorf("Save over a file: %v, want ErrExist", err)
 	}
@@ -253,8 +256,11 @@ func TestSaveOfWhatIsLeft(t *testing.T) {
 				if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 					t.Errorf("the directory has %v, %v", entries, err)
 				}
+				if again, err := w.c.Save(t.Context(), f.ID(), dir); err != nil || again.Path != filepath.Join(dir, "f~"+f.ID()[:8]+".partial") {
+					t.Errorf("Save beside it: %+v, %v", again, err)
+				}
 				if _, err := w.c.Save(t.Context(), f.ID(), dir); !errors.Is(err, os.ErrExist) {
-					t.Errorf("Save over a file: %v, want ErrExist", err)
+					t.Errorf("Save over both: %v, want ErrExist", err)
 				}
 			})
 		}

@@ -38,22 +38,39 @@ func PartialName(base string) string {
 	return base[:cut] + suffix
 }
 
-// Save copies a kept write's bytes into the directory dir under their base name,
-// durably. Where the version that the write changed is gone, what was written is
-// copied, under PartialName. It replaces nothing (io/fs.ErrExist), and the write
-// stays staged. A write all of whose bytes were the older version's is an error.
-func (c *Committer) Save(ctx context.Context, id, dir string) (Saved, error) {
+// SaveNames are the names that a copy of base may have in a directory, the first that
+// is free: partitions have files of the same name.
+func SaveNames(base, id string) []string { return []string{base, base + "~" + id[:8]} }
+
+// Save copies a kept write's bytes into the directory dir under their base name, or
+// another of SaveNames, durably. Where the version that the write changed is gone, what
+// was written is copied, under PartialName. It replaces nothing (io/fs.ErrExist), and
+// the write stays staged. A write all of whose bytes were the older version's is an
+// error.
+func (c *Committer) Save(ctx context.Context, id, dir string) (saved Saved, err error) {
 	f, err := c.find(id)
 	if err != nil {
 		return Saved{}, err
 	}
 	rec := f.Record()
-	name := path.Base(rec.Target.Key)
+	base := path.Base(rec.Target.Key)
 	if rec.Target.Key == "" {
-		name = id // its record is damaged
+		base = id // its record is damaged
 	}
-	saved := Saved{Path: filepath.Join(dir, name), Size: f.Size()}
-	err = save(saved, rec, func(p []byte, off int64) (int, error) {
+	for _, name := range SaveNames(base, id) {
+		if saved, err = saveAs(ctx, f, filepath.Join(dir, name)); !errors.Is(err, objectstore.ErrExist) {
+			break
+		}
+	}
+	if err != nil {
+		return Saved{}, fmt.Errorf("save %q: %w", rec.Path, err)
+	}
+	return saved, nil
+}
+
+func saveAs(ctx context.Context, f *staging.File, to string) (Saved, error) {
+	saved := Saved{Path: to, Size: f.Size()}
+	err := save(saved, f.Record(), func(p []byte, off int64) (int, error) {
 		n, readErr := f.ReadAt(ctx, p, off)
 		if errors.Is(readErr, objectstore.ErrChanged) || errors.Is(readErr, objectstore.ErrNotExist) {
 			readErr = fmt.Errorf("%w: %w", errOlderGone, readErr)
@@ -61,14 +78,11 @@ func (c *Committer) Save(ctx context.Context, id, dir string) (Saved, error) {
 		return n, readErr
 	})
 	if errors.Is(err, errOlderGone) {
-		saved.Path = filepath.Join(dir, PartialName(name))
+		saved.Path = filepath.Join(filepath.Dir(to), PartialName(filepath.Base(to)))
 		saved.Own, err = saveOwn(ctx, f, saved, err)
 		saved.Partial = true
 	}
-	if err != nil {
-		return Saved{}, fmt.Errorf("save %q: %w", rec.Path, err)
-	}
-	return saved, nil
+	return saved, err
 }
 
 // saveOwn saves what of f is its own; gone is why the whole could not be.

@@ -90,8 +90,8 @@ func (c *cloud) take() []string {
 
 func (c *cloud) note(format string, args ...any) { c.log = append(c.log, fmt.Sprintf(format, args...)) }
 
-// named fails the test if no record on disk names the upload.
-func (c *cloud) named(op string, u objectstore.Upload) {
+// isNamed looks for the upload in the records on disk.
+func (c *cloud) isNamed(u objectstore.Upload) bool {
 	records, _ := filepath.Glob(filepath.Join(c.dir, "*", recordName))
 	for _, path := range records {
 		raw, err := os.ReadFile(path)
@@ -100,6 +100,17 @@ func (c *cloud) named(op string, u objectstore.Upload) {
 		}
 		rec, err := parseRecord(filepath.Base(filepath.Dir(path)), raw)
 		if err == nil && (rec.Upload != nil && *rec.Upload == u || slices.Contains(rec.Aborts, u)) {
+			return true
+		}
+	}
+	return false
+}
+
+// named fails the test if no record on disk names the upload. A record's file may be
+// the next one's while it is read here: it is looked for again.
+func (c *cloud) named(op string, u objectstore.Upload) {
+	for range 10 {
+		if c.isNamed(u) {
 			return
 		}
 	}

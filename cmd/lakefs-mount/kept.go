@@ -15,6 +15,7 @@ import (
 
 // keptWrites are those in the state directory of a mount that ended.
 type keptWrites struct {
+	dir       string // the state directory
 	store     closingStore
 	view      *catalogview.View
 	catalog   catalog
@@ -46,12 +47,12 @@ func (p *program) keptWrites(r *request) (*keptWrites, error) {
 		Store: store, Area: area, Log: log, CheckFormat: r.settings.CheckFormat, Retry: commitRetry(r),
 		Registrar: registrar(r, view),
 	})
-	return &keptWrites{store: store, view: view, catalog: src, area: area, committer: committer}, nil
+	return &keptWrites{dir: dir, store: store, view: view, catalog: src, area: area, committer: committer}, nil
 }
 
 func (k *keptWrites) list(context.Context) (stagedList, error) {
 	all, aborting := fs.Unpublished(k.area)
-	return stagedList{Staged: all, Aborting: aborting}, nil
+	return stagedList{Staged: all, Aborting: aborting, Dir: k.dir}, nil
 }
 
 func (k *keptWrites) uploaded(_ context.Context, w stagedWrite) int64 {

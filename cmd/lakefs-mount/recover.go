@@ -54,6 +54,7 @@ func nameOf(w stagedWrite) string {
 type stagedList struct {
 	Staged   []stagedWrite `json:"staged"`
 	Aborting int           `json:"aborting"` // dropped files whose uploads are yet to be freed in the store
+	Dir      string        `json:"-"`        // where was looked; "": the mount told
 }
 
 // stagedWrites is where unpublished files are: a running mount, or the state
@@ -90,7 +91,7 @@ func (p *program) recoverCommand() *cobra.Command {
 	f.BoolVar(&o.json, "json", false, "list as JSON")
 	settings.AddFlags(f, recoverSettings()...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := oneOf(f, "publish", "abort", "save"); err != nil {
+		if err := o.check(f); err != nil {
 			return err
 		}
 		writes, err := p.openStaged(cmd.Context(), args, settings.FromFlags(f))
@@ -183,6 +184,25 @@ type outcome struct{ done, note string }
 
 // task is what the options ask for, and of which writes; it has no do where they
 // ask for a list.
+// check refuses what is not for a guess, and makes the directory of --save.
+func (o recoverOptions) check(f *pflag.FlagSet) error {
+	if err := oneOf(f, "publish", "abort", "save"); err != nil {
+		return err
+	}
+	for name, given := range map[string]bool{"publish": len(o.publish) > 0, "abort": len(o.abort) > 0, "save": o.save != ""} {
+		if f.Changed(name) && !given { // a variable of a script that is empty
+			return usagef("--%s: nothing is named", name)
+		}
+	}
+	if o.save == "" {
+		return nil
+	}
+	if err := os.MkdirAll(o.save, 0o700); err != nil {
+		return fmt.Errorf("--save: %w", err)
+	}
+	return nil
+}
+
 func (o recoverOptions) task(writes stagedWrites) (ids []string, t recoverTask) {
 	switch {
 	case o.save != "":
@@ -298,6 +318,9 @@ func (p *program) listStaged(all stagedList, asJSON bool) error {
 	}
 	if len(all.Staged) == 0 {
 		p.printf("Nothing is unpublished.\n")
+		if all.Dir != "" {
+			p.printf("No mount has left anything in %q: name SOURCE, MOUNTPOINT and --state-dir as they were when it was mounted.\n", all.Dir)
+		}
 	} else if err := p.printStaged(all.Staged); err != nil {
 		return err
 	}

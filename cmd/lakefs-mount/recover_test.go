@@ -47,3 +47,21 @@ func TestRecoverShowsItsProgressOnATerminalAlone(t *testing.T) {
 		t.Errorf("stdout has %q (%v), want the line alone", raw, err)
 	}
 }
+
+// TestRecoverSavesFilesOfOneName: two partitions have a file of the same name each;
+// the directory is made.
+func TestRecoverSavesFilesOfOneName(t *testing.T) {
+	lake := mounttest.Mount(t, sales(t))
+	torn(t, lake)
+	lake.MustSh(`cd sales/notes; mkdir -p dt=2026-01-02; cd dt=2026-01-02
+		python3 -c 'import os,signal; f=open("torn.csv","w"); f.write("other\n"); f.flush(); os.kill(os.getpid(), signal.SIGKILL)' || true`)
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	r := lake.Run("recover", "--save", dir, lake.Root)
+	saved, err := filepath.Glob(filepath.Join(dir, "torn.csv*"))
+	if r.Code != 0 || err != nil || len(saved) != 2 {
+		t.Errorf("exit code %d, %s%s; saved %q, %v", r.Code, r.Out, r.Err, saved, err)
+	}
+	if again := lake.Run("recover", "--publish", "", lake.Root); again.Code != exitUsage || !strings.Contains(again.Err, "nothing is named") {
+		t.Errorf("--publish of nothing: exit code %d, %q", again.Code, again.Err)
+	}
+}

@@ -93,22 +93,31 @@ func (r runningWrites) abort(ctx context.Context, w stagedWrite) error {
 	return nil
 }
 
-func (r runningWrites) save(_ context.Context, w stagedWrite, dir string) (commit.Saved, error) {
+func (r runningWrites) save(_ context.Context, w stagedWrite, dir string) (saved commit.Saved, err error) {
 	from := filepath.Join(r.mountpoint, ".lakefs", "staged", "~"+w.ID[:8])
 	base := path.Base(w.Path)
 	if w.Path == "" {
 		base = w.ID // its record is damaged
 	}
-	saved := commit.Saved{Path: filepath.Join(dir, base)}
-	var err error
-	saved.Size, err = copyNew(from, saved.Path)
-	if err != nil && olderGone(err) {
-		saved, err = saveOwn(from+".partial", filepath.Join(dir, commit.PartialName(base)), err)
+	for _, name := range commit.SaveNames(base, w.ID) {
+		if saved, err = saveRunning(from, filepath.Join(dir, name)); !errors.Is(err, iofs.ErrExist) {
+			break
+		}
 	}
 	if err != nil {
 		return commit.Saved{}, fmt.Errorf("save %q: %w", w.Path, err)
 	}
 	return saved, nil
+}
+
+func saveRunning(from, to string) (commit.Saved, error) {
+	saved := commit.Saved{Path: to}
+	var err error
+	saved.Size, err = copyNew(from, to)
+	if err != nil && olderGone(err) {
+		return saveOwn(from+".partial", filepath.Join(filepath.Dir(to), commit.PartialName(filepath.Base(to))), err)
+	}
+	return saved, err
 }
 
 func (r runningWrites) Close() error { return nil }
