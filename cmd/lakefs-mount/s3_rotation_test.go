@@ -99,7 +99,7 @@ func TestCase63CredentialsRotateOnS3(t *testing.T) {
 	d := &door{tokens: map[string]bool{}, ids: map[string]bool{}}
 	only := func(q *faulty.Request) bool { return q.Header.Get("X-Amz-Security-Token") != "" }
 	proxy.Add(faulty.Rule{If: only, Fault: d})
-	broken := proxy.Add(faulty.Rule{Op: "PutObject", Key: lake.Key(notes + "/big"), Times: 1, Fault: faulty.Status{Code: 503, S3Code: "ServiceUnavailable"}})
+	broken := proxy.Add(faulty.Rule{Op: "UploadPart", Key: lake.Key(notes + "/big"), Times: 1, Fault: faulty.Status{Code: 503, S3Code: "ServiceUnavailable"}})
 	proxy.SetLatency(faulty.Latency{BytesPerSecond: 4 << 20})
 	lake.Start("--profile=rotating", "--metadata-ttl=0", "--negative-ttl=0", "--io-timeout=30s")
 	dir := t.TempDir()
