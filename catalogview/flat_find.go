@@ -73,7 +73,7 @@ func (c *flat) inherit(d *directory, now time.Time) {
 	}
 	if have && f.is == isAbsent && now.Sub(f.at) < c.o.NegativeTTL {
 		none := &chunk{}
-		d.whole = &listing{seq: f.seq, at: f.at, head: none, tail: none, live: none, ordered: true, done: true}
+		d.whole = &listing{seq: f.seq, at: f.at, inferred: true, head: none, tail: none, live: none, ordered: true, done: true}
 		c.settle(d)
 	}
 }

@@ -77,6 +77,7 @@ func TestNewNamesInADirectoryThatIsNotThere(t *testing.T) {
 		wantAbsent(t, v, "db/t/new")
 		wantRequests(t, "below it", s.requests(func() { wantAbsent(t, v, "db/t/new/a"); wantAbsent(t, v, "db/t/new/b") }), none())
 		s.set("data/new/b", "2")
+		wantRequests(t, "who reads it", s.requests(func() { wantLs(t, v, "db/t/new", "b") }), map[string]int{"list": 1})
 		pass(1001 * time.Millisecond) // another's file is seen within the NegativeTTL
 		wantObject(t, v, "db/t/new/b", "2")
 	})

@@ -28,6 +28,9 @@ var errAbandoned = errors.New("nobody reads the listing")
 type listing struct {
 	seq uint64
 	at  time.Time
+	// inferred: nobody listed the directory: see flat.inherit. It answers look-ups, and
+	// no reader of the directory.
+	inferred bool
 	// head is nil when the listing is too large to be kept: chunks that all
 	// readers are past are garbage then.
 	head, tail *chunk

@@ -70,7 +70,7 @@ func (c *flat) open(ctx context.Context, dir objectstore.Location) (*reader, err
 	d, now := c.directory(dir), c.o.Now()
 	stale := d.whole
 	switch {
-	case stale == nil || !c.usable(stale.at, now):
+	case stale == nil || stale.inferred || !c.usable(stale.at, now):
 		stale = nil
 	case c.fresh(stale.at, now) && stale.seq > d.asked, now.Before(d.retry):
 		return c.read(d, stale, now), nil
