@@ -78,8 +78,10 @@ func TestS3RecoverSavesWhatIsLeft(t *testing.T) {
 					t.Errorf("of %s recover prints %q", base, line)
 				}
 			}
-			if res := r.run(1, "--save", dir); strings.Count(res.Err, "exists") != 3 || !readTree(t, dir).equal(want) {
-				t.Errorf("saving over files: %q", res.Err)
+			r.run(0, "--save", dir) // beside the others
+			saved := readTree(t, dir)
+			if res := r.run(1, "--save", dir); strings.Count(res.Err, "exists") != 3 || !readTree(t, dir).equal(saved) || len(saved) != 2*len(want) {
+				t.Errorf("saving over files: %q; there are %d files", res.Err, len(saved))
 			}
 			r.run(0, "--abort=all")
 		})

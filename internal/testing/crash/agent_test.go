@@ -39,11 +39,16 @@ type task struct {
 // errDead: a call failed for the daemon is gone.
 var errDead = errors.New("the daemon is gone")
 
+// errIO: a call failed with EIO. Of a connection that ends the kernel says so too: an
+// open whose answer it has, and a close whose pages could not be written.
+var errIO = errors.New("EIO")
+
 // outcome is what came of it: acknowledged only if Err is "".
 type outcome struct {
 	ID    int
 	Err   string
 	Dead  bool              // the daemon is gone
+	IO    bool              // EIO
 	Raw   []byte            // of "read"
 	Files map[string]string // of "walk": brief of each file, by path below Path
 }
@@ -133,6 +138,9 @@ func (a *agent) ask(k task) (outcome, error) {
 			if o.Dead {
 				return o, fmt.Errorf("%w: %s", errDead, o.Err)
 			}
+			if o.IO {
+				return o, fmt.Errorf("%w: %s", errIO, o.Err)
+			}
 			return o, errors.New(o.Err)
 		}
 		return o, nil
@@ -161,6 +169,7 @@ func runAgent() {
 			o := outcome{ID: k.ID}
 			if err := held.run(k, &o); err != nil {
 				o.Err = err.Error()
+				o.IO = errors.Is(err, syscall.EIO)
 				o.Dead = errors.Is(err, syscall.ENOTCONN) || errors.Is(err, syscall.ECONNABORTED)
 			}
 			mu.Lock()

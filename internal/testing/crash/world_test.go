@@ -228,7 +228,7 @@ func (w *world) moment() {
 			for err == nil {
 				err = step()
 			}
-			if !errors.Is(err, errDead) {
+			if late := errors.Is(err, errIO) && w.sinceEnd() >= 0; !errors.Is(err, errDead) && !late {
 				w.t.Errorf("%s failed by another thing than the daemon's end, %v since: %v", name, w.sinceEnd(), err)
 			}
 		})
