@@ -34,6 +34,7 @@ type rig struct {
 	spare   string   // key at which another mount may have an upload
 
 	orphaned            int       // uploads of which the mount was never told
+	atKill              string    // the records that the last kill left
 	killedAt, startedAt time.Time // the last times; what the gate sees between was sent by the dead
 }
 

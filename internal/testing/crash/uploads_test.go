@@ -108,7 +108,7 @@ func (r *rig) wantUploads() {
 	r.t.Helper()
 	var own []upload
 	if !within(patience, func() bool { own = r.ownUploads(); return len(own) == 0 }) {
-		r.t.Errorf("uploads that the mount began are left: %v", own)
+		r.t.Errorf("uploads that the mount began are left: %v; records at the kill: %s; now: %s", own, r.atKill, r.records())
 		for _, u := range own {
 			r.abort(u) // or every later round fails too
 		}
@@ -129,6 +129,9 @@ func (r *rig) wantUploads() {
 func (r *rig) forgive(killed bool) {
 	r.t.Helper()
 	records := r.records()
+	if killed {
+		r.atKill = records
+	}
 	untold := make(map[string]int) // by key
 	for _, u := range r.ownUploads() {
 		made, used := r.gate.life(u.id)
@@ -140,6 +143,8 @@ func (r *rig) forgive(killed bool) {
 			if untold[u.key]++; untold[u.key] > 1 {
 				r.t.Errorf("a kill orphaned %d uploads of %s", untold[u.key], u.key)
 			}
+		case !killed && made != nil && used == nil && made.when.Before(r.startedAt):
+			// Of the dead, and of no part: on its way, or named, when the kill came.
 		case killed:
 			r.t.Errorf("no record names the upload %v, which met %v and %v", u, made, used)
 			continue

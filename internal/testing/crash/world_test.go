@@ -425,7 +425,44 @@ func (w *world) fragment(raw []byte) string {
 			}
 		}
 	}
+	return w.otherFragment(raw)
+}
+
+// otherFragment is fragment where the length is not known: a recovery has put one
+// cut write behind another.
+func (w *world) otherFragment(raw []byte) string {
+	for piece := range w.log.cut {
+		n := 0
+		for n < len(raw) && n < len(piece) && raw[n] == piece[n] {
+			n++
+		}
+		for ; n >= leastFragment; n-- { // the next may go on with the same byte
+			if w.begins(raw[n:]) {
+				w.log.fragments = append(w.log.fragments, piece[:n])
+				return piece[:n]
+			}
+		}
+	}
 	return ""
+}
+
+// leastFragment bytes tell whose a fragment is.
+const leastFragment = 8
+
+// begins tells whether raw is empty, or begins with a piece or what may be a fragment.
+func (w *world) begins(raw []byte) bool {
+	if len(raw) == 0 {
+		return true
+	}
+	piece := string(raw[:min(pieceSize, len(raw))])
+	known := w.log.acknowledged[piece] || w.log.cut[piece]
+	for _, old := range w.log.fragments {
+		known = known || strings.HasPrefix(string(raw), old)
+	}
+	for cut := range w.log.cut {
+		known = known || len(raw) >= leastFragment && strings.HasPrefix(cut, string(raw[:leastFragment]))
+	}
+	return known
 }
 
 // drop drops what is staged, which each is of a write that was not acknowledged and
