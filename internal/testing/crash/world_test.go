@@ -454,8 +454,8 @@ func (w *world) begins(raw []byte) bool {
 	if len(raw) == 0 {
 		return true
 	}
-	piece := string(raw[:min(pieceSize, len(raw))])
-	known := w.log.acknowledged[piece] || w.log.cut[piece]
+	piece := raw[:min(pieceSize, len(raw))]
+	known := w.log.acknowledged[string(piece)] || w.log.cut[string(piece)]
 	for _, old := range w.log.fragments {
 		known = known || strings.HasPrefix(string(raw), old)
 	}
