@@ -60,6 +60,9 @@ func (c *flat) inherit(d *directory, now time.Time) {
 	if d.whole != nil || d.running != nil || len(d.facts)+len(d.flights) > 0 || c.o.TTL <= 0 {
 		return
 	}
+	if strings.Contains(d.loc.Key, "//") {
+		return // a store that keeps objects as files may list nothing below such a key
+	}
 	above := strings.TrimSuffix(d.loc.Key, "/")
 	cut := strings.LastIndexByte(above, '/') + 1
 	p := c.mu.dirs[objectstore.Location{Bucket: d.loc.Bucket, Key: above[:cut]}]

@@ -192,8 +192,10 @@ func (r *recoverer) everyKind(want []kept) {
 	if got := readTree(t, dir); !got.equal(saved) {
 		t.Errorf("saved are %q, want %q", got, saved)
 	}
-	if res := r.run(1, "--save", dir); !strings.Contains(res.Err, "exists") || !readTree(t, dir).equal(saved) {
-		t.Errorf("saving over files: %q", res.Err)
+	r.run(0, "--save", dir) // beside the others
+	both := readTree(t, dir)
+	if res := r.run(1, "--save", dir); !strings.Contains(res.Err, "exists") || !readTree(t, dir).equal(both) || len(both) != 2*len(saved) {
+		t.Errorf("saving over files: %q; there are %d files", res.Err, len(both))
 	}
 	r.run(0, "--publish", listed["torn.csv"].ID[:8])
 	refused := r.run(1, "--publish", listed["bad.parquet"].ID+","+listed["changed.csv"].ID+","+listed["taken.csv"].ID)
