@@ -28,7 +28,7 @@ func (f *File) abandonLocked() {
 		return
 	}
 	s.stopped, s.given = true, true
-	if s.flying > 0 {
+	if s.flying.any() {
 		f.ending = append(f.ending, s)
 	}
 }
@@ -44,7 +44,7 @@ func (f *File) abandon() {
 // landLocked counts a request of s out. The last one of an upload that was given up
 // lets it be aborted.
 func (f *File) landLocked(s *sending) {
-	if !s.land() || !s.given {
+	if !s.flying.end() || !s.given {
 		return
 	}
 	f.ending = slices.DeleteFunc(f.ending, func(e *sending) bool { return e == s })

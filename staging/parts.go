@@ -111,7 +111,7 @@ func (f *File) takeOff(s *sending) bool {
 	if s.stopped {
 		return false
 	}
-	s.fly()
+	s.flying.begin()
 	return true
 }
 
@@ -156,7 +156,7 @@ func (f *File) takePart(s *sending) (int, *sentPart, *source) {
 		off, n := partAt(index, f.area.opts.PartSize)
 		p := &sentPart{piece: piece{off: off, n: n}}
 		s.parts[index] = p
-		s.fly()
+		s.flying.begin()
 		return index, p, f.cur.spool.retain()
 	}
 	return 0, nil, nil

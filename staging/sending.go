@@ -30,8 +30,7 @@ type sending struct {
 	stopped  bool // the background begins nothing more
 	given    bool // given up: see abandonLocked
 
-	flying int           // requests in the background
-	idle   chan struct{} // closed when flying is 0 again; nil: it is
+	flying inFlight // requests in the background; begun with File.mu held
 }
 
 // sentPart is a part that is under way, there, or to be sent anew.
@@ -76,39 +75,15 @@ func (s *sending) lookUp(index int, want piece) (objectstore.Part, bool) {
 	return p.part, true
 }
 
-func (s *sending) fly() {
-	if s.flying == 0 {
-		s.idle = make(chan struct{})
-	}
-	s.flying++
-}
-
-// land tells whether nothing flies any more.
-func (s *sending) land() bool {
-	s.flying--
-	if s.flying > 0 {
-		return false
-	}
-	close(s.idle)
-	s.idle = nil
-	return true
-}
-
 // settle has the background begin nothing more of s, and waits for what it has.
 func (f *File) settle(ctx context.Context, s *sending) error {
 	f.mu.Lock()
 	s.stopped = true
-	idle := s.idle
 	f.mu.Unlock()
-	if idle == nil {
-		return nil
+	if err := s.flying.wait(ctx); err != nil {
+		return fmt.Errorf("wait for parts of %s: %w", f.id, err)
 	}
-	select {
-	case <-idle:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for parts of %s: %w", f.id, ctx.Err())
-	}
+	return nil
 }
 
 // nameUpload makes u the upload of s, on disk too before it returns without an

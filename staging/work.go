@@ -152,13 +152,22 @@ func (c *inFlight) begin() {
 	c.n++
 }
 
-func (c *inFlight) end() {
+// end tells whether nothing runs any more.
+func (c *inFlight) end() (idle bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.n--; c.n == 0 {
-		close(c.idle)
-		c.idle = nil
+	if c.n--; c.n > 0 {
+		return false
 	}
+	close(c.idle)
+	c.idle = nil
+	return true
+}
+
+func (c *inFlight) any() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n > 0
 }
 
 func (c *inFlight) wait(ctx context.Context) error {
