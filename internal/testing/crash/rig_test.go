@@ -35,6 +35,7 @@ type rig struct {
 
 	orphaned            int       // uploads of which the mount was never told
 	atKill              string    // the records that the last kill left
+	atRandom            bool      // the kills are: see forgive
 	killedAt, startedAt time.Time // the last times; what the gate sees between was sent by the dead
 }
 

@@ -143,8 +143,9 @@ func (r *rig) forgive(killed bool) {
 			if untold[u.key]++; untold[u.key] > 1 {
 				r.t.Errorf("a kill orphaned %d uploads of %s", untold[u.key], u.key)
 			}
-		case !killed && made != nil && used == nil && made.when.Before(r.startedAt):
-			// Of the dead, and of no part: on its way, or named, when the kill came.
+		case r.atRandom && !killed && made != nil && used == nil && made.when.Before(r.startedAt):
+			// Seen once in thousands of kills under load; where each step is known it fails.
+			r.t.Logf("an upload of the dead is left, without a part: %v; a record named it at the kill: %v", u, strings.Contains(r.atKill, u.id))
 		case killed:
 			r.t.Errorf("no record names the upload %v, which met %v and %v", u, made, used)
 			continue

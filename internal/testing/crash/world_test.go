@@ -79,6 +79,7 @@ func newWorld(t *testing.T, s3 bool, life time.Duration, dice *rand.Rand) *world
 		have: make(map[string][]byte), maybe: make(map[string][]byte),
 		log: appends{acknowledged: make(map[string]bool), cut: make(map[string]bool)},
 	}
+	w.atRandom = true
 	w.part = worldPart
 	if s3 {
 		w.PutStored(path.Dir(theirs)+"/.other", "another's\n")
