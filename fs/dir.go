@@ -154,7 +154,7 @@ func (f *FS) objectInode(ctx context.Context, d *dirNode, n catalogview.Node, ou
 	f.names.locate(nm, n.Object.Location)
 	o := &objectNode{fs: f, lockable: lockable{locks: f.locks, held: held{name: nm}}, version: n.Object}
 	o.attributes(&out.Attr)
-	in := d.NewInode(ctx, o, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: nm.ino, Gen: generation(n.Object.ETag)})
+	in := d.NewInode(ctx, o, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: nm.ino, Gen: generation(versionOf(n.Object))})
 	if living, ok := in.Operations().(*objectNode); ok {
 		f.names.hold(&living.held)
 	}

@@ -4,6 +4,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -350,6 +351,14 @@ func generation(version string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(version))
 	return max(h.Sum64(), 1)
+}
+
+// versionOf tells an object's versions apart: by the ETag, and by the size. A
+// server that looks at a file's size and at its ETag one after the other tells of
+// the size of one version and the ETag of the next when they are replaced between
+// the two; a node that was made of that would be the next version's for good.
+func versionOf(o objectstore.Object) string {
+	return o.ETag + "\x00" + strconv.FormatInt(o.Size, 10)
 }
 
 // attrKey is an object's key in the attribute store.

@@ -151,7 +151,7 @@ func (o *objectNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, u
 	tid := thread(ctx)
 	work, cancel := o.fs.work(ctx)
 	defer cancel()
-	v, pinned := o.fs.names.unpin(o.name, tid, o.version.ETag)
+	v, pinned := o.fs.names.unpin(o.name, tid, versionOf(o.version))
 	if !pinned {
 		var err error
 		v, err = o.fs.openVersion(work, o.object())

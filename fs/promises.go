@@ -12,7 +12,7 @@ const pendingLife = 10 * time.Second
 type turnedAway struct {
 	version opened
 	pinned  bool
-	etag    string
+	which   string // see versionOf
 }
 
 // turn is a thread that a redirect sent to look path up again. It is not the
@@ -88,9 +88,9 @@ func (t *names) endTurn(at turn, entry *turnedAway) {
 	v.close()
 }
 
-// pin keeps v, the version etag of path, for the OPEN that tid was turned away
+// pin keeps v, the version which of path, for the OPEN that tid was turned away
 // to. It reports false, and does not take v, if tid waits no more.
-func (t *names) pin(path string, tid uint32, etag string, v opened) bool {
+func (t *names) pin(path string, tid uint32, which string, v opened) bool {
 	t.mu.Lock()
 	entry := t.turned[turn{path, tid}]
 	if entry == nil {
@@ -98,18 +98,18 @@ func (t *names) pin(path string, tid uint32, etag string, v opened) bool {
 		return false
 	}
 	old := entry.version
-	entry.version, entry.etag, entry.pinned = v, etag, true
+	entry.version, entry.which, entry.pinned = v, which, true
 	t.mu.Unlock()
 	old.close()
 	return true
 }
 
-// unpin hands over what pin kept of version etag, if it did, and ends the turn.
-func (t *names) unpin(n *name, tid uint32, etag string) (v opened, ok bool) {
+// unpin hands over what pin kept of version which, if it did, and ends the turn.
+func (t *names) unpin(n *name, tid uint32, which string) (v opened, ok bool) {
 	t.mu.Lock()
 	at := turn{n.path, tid}
 	entry := t.turned[at]
-	if entry != nil && entry.pinned && entry.etag == etag {
+	if entry != nil && entry.pinned && entry.which == which {
 		v, ok = entry.version, true
 		entry.version, entry.pinned = opened{}, false
 	}

@@ -111,7 +111,7 @@ func (f *FS) lookupPinned(ctx context.Context, path string, tid uint32) (catalog
 		if err != nil {
 			return n, err
 		}
-		if !f.names.pin(path, tid, n.Object.ETag, v) {
+		if !f.names.pin(path, tid, versionOf(n.Object), v) {
 			v.close()
 		}
 		return n, nil
