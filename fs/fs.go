@@ -92,6 +92,13 @@ type Config struct {
 	// RenameLimit is how many objects a directory that is renamed may have, where
 	// the store has no directories; 0: 1,000.
 	RenameLimit int
+	// TemporaryNames, LocalNames and BackupNames tell the names of files that are no
+	// data yet (see hold.go); the zero values none. TemporaryLinger is how long a
+	// closed file of a temporary name waits for its rename or removal before it is
+	// published under that name, and a renamed file of a backup name for a new file in
+	// its place before the rename is made; 0: 10 s.
+	TemporaryNames, LocalNames, BackupNames Patterns
+	TemporaryLinger                         time.Duration
 	// StoreStatus tells what status.json shows of the store; nil: nothing.
 	StoreStatus func() any
 }
@@ -127,6 +134,9 @@ func New(c Config) *FS {
 	}
 	if c.RequestTimeout == 0 {
 		c.RequestTimeout = 60 * time.Second
+	}
+	if c.TemporaryLinger == 0 {
+		c.TemporaryLinger = defaultLinger
 	}
 	f := &FS{
 		Config: c, names: newNames(), locks: newLockTable(),

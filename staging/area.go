@@ -83,6 +83,7 @@ type NewWrite struct {
 	Base           *objectstore.Object
 	Attributes     Attributes
 	Append         bool
+	Hold           Hold
 	// Final: Target is where it will be published, by all that is known: its parts
 	// may go up while it is written.
 	Final bool
@@ -101,7 +102,7 @@ func (a *Area) Create(ctx context.Context, w NewWrite) (*File, error) {
 	f := a.newFile(Record{
 		Version: recordVersion, ID: uuid.NewString(), State: Staged,
 		Target: w.Target, Prefix: w.Prefix, Path: w.Path, Format: w.Format,
-		Cond: w.Cond, Base: objectCopy(w.Base), Append: w.Append,
+		Cond: w.Cond, Base: objectCopy(w.Base), Hold: w.Hold, Append: w.Append,
 		Attributes: w.Attributes, Created: now, Changed: now,
 	})
 	f.appender, f.final = w.Append, w.Final

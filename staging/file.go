@@ -158,7 +158,7 @@ func (f *File) Release() { f.handles.Add(-1) }
 func (f *File) Handles() int { return int(f.handles.Load()) }
 
 // SetTarget makes the write one of another name: Target, Prefix, Path, Format,
-// Cond and Final of w count. It waits for a publish that is under way. What was
+// Cond, Hold and Final of w count. It waits for a publish that is under way. What was
 // uploaded for another name is given up.
 func (f *File) SetTarget(w NewWrite) error {
 	if err := w.validate(); err != nil {
@@ -175,7 +175,7 @@ func (f *File) SetTarget(w NewWrite) error {
 		f.abandonLocked()
 	}
 	f.rec.Target, f.rec.Prefix, f.rec.Path = w.Target, w.Prefix, w.Path
-	f.rec.Format, f.rec.Cond = w.Format, w.Cond
+	f.rec.Format, f.rec.Cond, f.rec.Hold = w.Format, w.Cond, w.Hold
 	f.mu.Unlock()
 	err := f.saveRecord(f.isDurable())
 	f.queueAbort()

@@ -115,7 +115,7 @@ func (z *Frozen) Published(obj objectstore.Object, adopted bool) {
 	f.mu.Lock()
 	f.rec.Base = objectCopy(&obj)
 	f.rec.Cond = objectstore.Cond{IfMatch: match}
-	f.rec.State, f.rec.Error, f.rec.Unsettled = Staged, "", false
+	f.rec.State, f.rec.Error, f.rec.Unsettled, f.rec.Hold = Staged, "", false, Unheld
 	f.rec.Append, f.rec.Whole, f.rec.Data = f.appender, false, ""
 	f.rec.Copied, f.rec.CopiedSize, f.rec.Sum = nil, 0, ""
 	f.clean, f.mixed, f.stale, f.recovery = true, false, false, false

@@ -145,6 +145,8 @@ func (r *Record) validate(id string) error {
 		return fmt.Errorf("size %d", r.Size)
 	case r.Base != nil && (r.Base.Size < 0 || r.Base.Size > maxSize):
 		return fmt.Errorf("base of size %d", r.Base.Size)
+	case r.Hold != Unheld && r.Hold != Temporary && r.Hold != Local:
+		return fmt.Errorf("hold %q", r.Hold)
 	case r.Data != "" && !isDataName(r.Data):
 		return fmt.Errorf("spool named %q", r.Data)
 	}

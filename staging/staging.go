@@ -36,6 +36,16 @@ const (
 	Aborting   State = "aborting"   // dropped or published; Aborts are yet to be freed in the store, no bytes are left here
 )
 
+// Hold says why a file that its writers have closed is not published.
+type Hold string
+
+// The holds.
+const (
+	Unheld    Hold = ""          // it is published when its writers have closed it
+	Temporary Hold = "temporary" // a name that is about to be renamed or removed: it waits for that, for a while
+	Local     Hold = "local"     // it lives in the mount alone until it is renamed to a name that is not
+)
+
 // Attributes of the file to be, as its writer set them.
 type Attributes struct {
 	Mode     uint32    `json:"mode"` // permission bits, 07777
@@ -58,6 +68,7 @@ type Record struct {
 	Base    *objectstore.Object  `json:"base,omitempty"`   // the object that it began as; nil: a new file
 	// Source is the version that a [Rename] moves; nil in all other records.
 	Source *objectstore.Object `json:"source,omitempty"`
+	Hold   Hold                `json:"hold,omitempty"`
 	Append bool                `json:"append,omitempty"` // nothing but appends to Base happened
 	Whole  bool                `json:"whole,omitempty"`  // the spool has every byte: Base and blocks are not needed
 	Data   string              `json:"data,omitempty"`   // the spool's name beside the record; "": data

@@ -1,0 +1,7 @@
+package fs
+
+import (
+	"time"
+)
+
+const defaultLinger = 10 * time.Second
