@@ -37,8 +37,7 @@ func (d *dirNode) Create(ctx context.Context, base string, flags, mode uint32, o
 	if err != nil {
 		return nil, nil, 0, d.fs.fail("create", path, err)
 	}
-	w := newWrite(path, t)
-	w.Cond = objectstore.Cond{IfNoneMatch: true}
+	w := d.fs.newFile(path, t)
 	w.Append = flags&syscall.O_APPEND != 0
 	uid, gid := d.fs.caller(ctx)
 	w.Attributes = staging.Attributes{Mode: mode & 0o7777, UID: uid, GID: gid, MTime: time.Now()}
@@ -58,6 +57,15 @@ func (d *dirNode) Create(ctx context.Context, base string, flags, mode uint32, o
 		out.SetAttrTimeout(d.fs.MetadataTTL)
 	}
 	return s.EmbeddedInode(), h, fuse.FOPEN_KEEP_CACHE, 0
+}
+
+// newFile describes the write of a new file.
+func (f *FS) newFile(path string, t catalogview.Target) staging.NewWrite {
+	w := newWrite(path, t)
+	w.Cond = objectstore.Cond{IfNoneMatch: true}
+	w.Hold = f.holdOf(path)
+	w.Final = w.Hold == staging.Unheld
+	return w
 }
 
 // vacant returns the target of a new file at path. A name that is taken is

@@ -84,12 +84,12 @@ func (d *dirNode) Lookup(ctx context.Context, base string, out *fuse.EntryOut) (
 	}
 	path, tid := child(dir, base), thread(ctx)
 	s, turned, busy := d.fs.names.stagedAt(path, tid)
-	if s != nil {
+	work, cancel := d.fs.work(ctx)
+	defer cancel()
+	if s != nil && !d.fs.outdated(work, s) {
 		s.entry(out)
 		return s.EmbeddedInode(), 0
 	}
-	work, cancel := d.fs.work(ctx)
-	defer cancel()
 	var n catalogview.Node
 	if turned {
 		n, err = d.fs.lookupPinned(work, path, tid)

@@ -85,15 +85,22 @@ func (f *FS) Drain(ctx context.Context) []staging.Record {
 	return f.settle(ctx)
 }
 
-// settle waits until every publish in flight has ended, for as long as bytes move
+// settle publishes what waits under a temporary name, and waits until every publish in flight has ended, for as long as bytes move
 // and at most for DrainLimit, or until ctx has. It lists the files that programs
-// still have open with bytes that are not published. What earlier mounts or failed
+// still have open with bytes that are not published, and those of temporary names. What earlier mounts or failed
 // publishes left is not in the list: it is kept whatever happens.
 func (f *FS) settle(ctx context.Context) []staging.Record {
+	f.publishing.begin()
+	go func() {
+		defer f.publishing.end()
+		f.endLingers(func(string) bool { return true })
+	}()
 	f.publishing.wait(ctx, f.Metrics.StoreSent.Value)
 	var left []staging.Record
 	for _, w := range f.Area.Files() {
-		if r := w.Record(); w.Dirty() && f.open(r.ID) {
+		r := w.Record()
+		unpublished := f.open(r.ID) || r.Hold == staging.Temporary && !w.Recovered()
+		if unpublished && w.Dirty() && r.Hold != staging.Local {
 			left = append(left, r)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 
 // Names that tools give to files which are no data yet, or never will be. In a
 // pattern "*" stands for one or more bytes, "?" for a letter, a digit or "_", "#" for
-// a hexadecimal digit, one of which at least is a letter (a date is none). "*" comes
-// first where there are several. PATTERN=NAME holds only beside a file of that NAME,
-// where "*" is what it was in PATTERN.
+// a hexadecimal digit, one of which at least is a letter (a date is none), and what
+// follows "\" for itself. PATTERN=NAME holds only beside a file of that NAME, where
+// "*" is what the first of them was in PATTERN.
 //
 // As traced: sed -i; perl -i; zip; Python's tempfile; rsync; patch; gawk -i inplace;
 // many a program's own; git; the AWS CLI; DuckDB over an old file.
@@ -26,7 +26,7 @@ var (
 	}
 	// DefaultLocalNames: Hadoop's checksums; vim's swap files and its probe; emacs'
 	// locks; git's and others' locks.
-	DefaultLocalNames = []string{".*.crc", ".*.sw?", ".*.sw?x", "4913", ".#*", "*.lock"}
+	DefaultLocalNames = []string{".*.crc", ".*.sw?", ".*.sw?x", "4913", `.\#*`, "*.lock"}
 	// DefaultBackupNames: vim, emacs; Python's fileinput.
 	DefaultBackupNames = []string{"*~", "*.bak"}
 )
@@ -38,76 +38,129 @@ var errPattern = errors.New("no pattern of a name")
 type Patterns struct{ list []pattern }
 
 type pattern struct {
+	// name matches bytes that are written as runes ([bytewise]); hex has those of its
+	// submatches that "#" stands for, and star is the one of the first "*", 0: none.
 	name   *regexp.Regexp
-	// lettered has the places of "#", counted from the end of the name.
-	lettered []int
-	beside string // "": alone; else what must be there, "*" standing for the first submatch
+	hex    []int
+	star   int
+	beside string // "": alone; else what must be there, "*" standing for what star matched
 }
 
-// ParsePatterns compiles a list. An empty pattern, one with a "/" and a NAME that
-// needs a "*" which PATTERN has not are errors.
+// nameMax is the most bytes of a name.
+const nameMax = 255
+
+// ParsePatterns compiles a list. An empty pattern or NAME, one with a "/" or longer
+// than a name can be, a "\" at the end of PATTERN, and a NAME that needs a "*" which
+// PATTERN has not are errors.
 func ParsePatterns(list []string) (Patterns, error) {
 	var p Patterns
 	for _, text := range list {
-		one, beside, _ := strings.Cut(text, "=")
-		if one == "" || strings.Contains(text, "/") || strings.Contains(beside, "*") && !strings.Contains(one, "*") {
+		one, ok := compile(text)
+		if !ok {
 			return Patterns{}, fmt.Errorf("%q: %w", text, errPattern)
 		}
-		p.list = append(p.list, pattern{name: compileName(one), lettered: lettered(one), beside: beside})
+		p.list = append(p.list, one)
 	}
 	return p, nil
 }
 
-func compileName(text string) *regexp.Regexp {
+func compile(text string) (p pattern, ok bool) {
+	one, beside, depends := cut(text)
+	if one == "" || depends && beside == "" || strings.Contains(text, "/") || max(len(one), len(beside)) > nameMax {
+		return pattern{}, false
+	}
+	p.beside = beside
 	var b strings.Builder
 	b.WriteString(`(?s)\A`)
-	for _, c := range []byte(text) {
-		switch c {
-		case '*':
+	groups, literal := 0, false
+	for _, c := range bytewise(one) {
+		switch {
+		case literal:
+			literal = false
+			b.WriteString(regexp.QuoteMeta(string(c)))
+		case c == '\\':
+			literal = true
+		case c == '*':
+			groups++
+			if p.star == 0 {
+				p.star = groups
+			}
 			b.WriteString(`(.+)`)
-		case '?':
+		case c == '?':
 			b.WriteString(`[0-9A-Za-z_]`)
-		case '#':
-			b.WriteString(`[0-9A-Fa-f]`)
+		case c == '#':
+			groups++
+			p.hex = append(p.hex, groups)
+			b.WriteString(`([0-9A-Fa-f])`)
 		default:
-			b.WriteString(regexp.QuoteMeta(string(rune(c))))
+			b.WriteString(regexp.QuoteMeta(string(c)))
 		}
 	}
 	b.WriteString(`\z`)
-	return regexp.MustCompile(b.String())
+	if literal || strings.Contains(beside, "*") && p.star == 0 {
+		return pattern{}, false
+	}
+	p.name = regexp.MustCompile(b.String())
+	return p, true
 }
 
-// lettered returns the places of "#" in a pattern, counted from its end.
-func lettered(text string) (places []int) {
-	for i, c := range []byte(text) {
-		if c == '#' {
-			places = append(places, len(text)-i)
+// cut parts text at the first "=" that does not stand for itself.
+func cut(text string) (one, beside string, depends bool) {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '=':
+			return text[:i], text[i+1:], true
 		}
 	}
-	return places
+	return text, "", false
 }
 
-// hasLetter reports whether one of the places of "#" in base is a letter.
-func (p pattern) hasLetter(base string) bool {
-	return len(p.lettered) == 0 || slices.ContainsFunc(p.lettered, func(fromEnd int) bool { return base[len(base)-fromEnd] > '9' })
+// bytewise is s with a rune for each byte, so that any name can be matched: not all
+// are UTF-8, and a pattern's bytes stand for themselves.
+func bytewise(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		b.WriteRune(rune(s[i]))
+	}
+	return b.String()
+}
+
+// bytesOf is the inverse of bytewise.
+func bytesOf(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		b.WriteByte(byte(r))
+	}
+	return b.String()
+}
+
+// hasLetter reports whether one of the digits that "#" stands for is a letter.
+func (p pattern) hasLetter(submatches []string) bool {
+	return len(p.hex) == 0 || slices.ContainsFunc(p.hex, func(i int) bool { return submatches[i] > "9" })
 }
 
 // Match reports whether base is such a name; there tells whether a file of a name is
 // in the same directory, and is asked only where that matters.
 func (p Patterns) Match(base string, there func(base string) bool) bool {
+	if len(p.list) == 0 {
+		return false
+	}
+	base = bytewise(base)
 	for _, one := range p.list {
 		m := one.name.FindStringSubmatch(base)
-		if m == nil || !one.hasLetter(base) {
+		if m == nil || !one.hasLetter(m) {
 			continue
 		}
 		if one.beside == "" {
 			return true
 		}
 		beside := one.beside
-		if len(m) > 1 {
-			beside = strings.ReplaceAll(beside, "*", m[1])
+		if one.star > 0 {
+			beside = strings.ReplaceAll(beside, "*", bytesOf(m[one.star]))
 		}
-		if there(beside) {
+		if beside != "." && beside != ".." && there(beside) {
 			return true
 		}
 	}

@@ -1,7 +1,158 @@
 package fs
 
 import (
+	"context"
+	"log/slog"
+	"syscall"
 	"time"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+
+	"github.com/lakefs-mount/lakefs-mount/staging"
 )
 
+// defaultLinger is how long a closed file of a temporary name waits: tools rename
+// theirs within milliseconds.
 const defaultLinger = 10 * time.Second
+
+// lingersAtOnce bounds the publishes of lingering files when the mount ends.
+const lingersAtOnce = 16
+
+// holding is why the version is not published when it is closed.
+func (s *stagedNode) holding() staging.Hold {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hold
+}
+
+// closedHeld answers a close that publishes nothing, because of the name. What a
+// temporary name has is durable: it may yet be published under it. A local name's
+// bytes are as safe as those of any file of this machine that nobody synced.
+func (s *stagedNode) closedHeld(ctx context.Context, hold staging.Hold) syscall.Errno {
+	if hold == staging.Local {
+		return 0
+	}
+	return s.fs.fail("close", s.path(), s.file.Sync(ctx))
+}
+
+// linger begins the wait of a temporary name that nobody has open: for its rename or
+// its removal. An open ends it, and the last close begins it anew.
+func (s *stagedNode) linger() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hold != staging.Temporary || s.handles > 0 || s.reserved > 0 || s.ended {
+		return
+	}
+	s.lingers++
+	turn := s.lingers
+	time.AfterFunc(s.fs.TemporaryLinger, func() { s.lingered(turn) })
+}
+
+// lingered ends the wait that was the turn's, unless something ended it before.
+func (s *stagedNode) lingered(turn uint64) {
+	s.mu.Lock()
+	over := s.lingers == turn && s.waits()
+	s.mu.Unlock()
+	if over && !s.fs.draining.Load() { // else Drain does it
+		s.endLinger()
+	}
+}
+
+// waits reports whether the version lingers. The caller holds mu.
+func (s *stagedNode) waits() bool {
+	return s.hold == staging.Temporary && s.handles == 0 && s.reserved == 0 && !s.ended && !s.rule.unlinked
+}
+
+// endLinger publishes a lingering file under its temporary name. That it could not is
+// logged, and the file kept and shown.
+func (s *stagedNode) endLinger() {
+	ctx, cancel := s.fs.lasting()
+	defer cancel()
+	if s.publish(ctx) == 0 {
+		s.mu.Lock()
+		s.hold = staging.Unheld // an empty file of a format that has none waits on, for its bytes
+		s.mu.Unlock()
+	}
+	s.end()
+}
+
+// endLingers publishes the lingering files for which belongs says so.
+func (f *FS) endLingers(belongs func(path string) bool) {
+	over := make(chan struct{})
+	slots := make(chan struct{}, lingersAtOnce)
+	waiting := f.names.held(staging.Temporary)
+	for _, s := range waiting {
+		go func() {
+			defer func() { over <- struct{}{} }()
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			s.mu.Lock()
+			lingers := s.waits()
+			s.mu.Unlock()
+			if lingers && belongs(s.path()) {
+				s.endLinger()
+			}
+		}()
+	}
+	for range waiting {
+		<-over
+	}
+}
+
+// held returns the unpublished files that are held so.
+func (t *names) held(hold staging.Hold) []*stagedNode {
+	t.mu.Lock()
+	all := make([]*stagedNode, 0, len(t.byID))
+	for _, s := range t.byID {
+		all = append(all, s)
+	}
+	t.mu.Unlock()
+	kept := all[:0]
+	for _, s := range all {
+		if s.holding() == hold {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+// adopt makes the local files of earlier mounts files of this one. Checksums of
+// files that are published may have been outdated in between, and go.
+func (f *FS) adopt() {
+	for _, w := range f.Area.Files() {
+		r := w.Record()
+		if !w.Recovered() || r.Hold != staging.Local || r.State != staging.Staged || w.Lost() {
+			continue
+		}
+		if _, sum := summed(r.Path); sum && !belowStagingTree(r.Path) {
+			if err := w.Drop(); err != nil {
+				f.Log.Warn("an old checksum stays in the state directory", attrPath(r.Path), slog.Any("error", err))
+			}
+			continue
+		}
+		if s, _, _ := f.names.stagedAt(r.Path, 0); s != nil {
+			continue
+		}
+		s := f.nodeOf(w, r.Path, true)
+		s.release()
+	}
+}
+
+// nodeOf gives a staged file its node, reserved for one open; visible makes its name
+// lead there.
+func (f *FS) nodeOf(file *staging.File, path string, visible bool) *stagedNode {
+	file.Acquire()
+	nm := f.names.acquire(path) // the write's reference, given back by end
+	// Reserved from the start: an unlink or a rename over the name, before the open
+	// that the write is made for, must not end it.
+	s := &stagedNode{
+		fs: f, file: file, lockable: lockable{locks: f.locks, held: held{name: nm}}, reserved: 1, commit: newCommitLock(),
+		hold: file.Record().Hold,
+	}
+	if f.PublishKilled {
+		s.rule.onKilled = killedPublish
+	}
+	f.names.addWriter(s, visible)
+	f.root.NewInode(context.Background(), s, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: nm.ino, Gen: generation(file.ID())})
+	return s
+}

@@ -85,6 +85,7 @@ func (f *FS) unlink(ctx context.Context, path string) error {
 	}
 	f.Attr.Delete(attrKey(n.Object.Location))
 	err = f.dropWriters(ctx, path, writers)
+	f.dropSums(path)
 	f.vanished(path, n.Object.Location) // after the writers lost their name, or one would take the directory for filled
 	return err
 }

@@ -126,94 +126,6 @@ func (m *move) prepare(ctx context.Context) error {
 	return m.fs.mayChange(old, WriteOverwrite)
 }
 
-// staged gives an unpublished file another name. One that nobody has open is
-// published under it; an open one keeps its writers, and publishes at the close.
-func (m *move) staged(ctx context.Context, s *stagedNode) error {
-	if err := m.prepare(ctx); err != nil {
-		return err
-	}
-	if err := m.fs.Committer.Register(ctx, m.to, m.target.Location); err != nil {
-		return err // the old name stays, and what lies at the new one
-	}
-	w := newWrite(m.to, m.target)
-	w.Cond = objectstore.Cond{IfNoneMatch: true}
-	if m.old != nil {
-		w.Cond = objectstore.Cond{IfMatch: m.old.Match}
-	}
-	m.detachOld()
-	was := s.file.Record()
-	switch published, err := s.setTarget(w); {
-	case err != nil:
-		return err
-	case published:
-		return m.justPublished(ctx)
-	}
-	m.renamed(s, m.target.Location)
-	if err := m.fs.dropReplaced(ctx, was); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	alone := s.handles == 0
-	s.mu.Unlock()
-	if !alone {
-		return nil
-	}
-	e := s.publish(ctx)
-	if e == 0 || !s.file.Dirty() { // published, be it that its partition is not registered
-		s.end()
-	}
-	if e != 0 {
-		return e
-	}
-	return nil
-}
-
-// justPublished renames a file that was published while the rename waited.
-func (m *move) justPublished(ctx context.Context) error {
-	n, err := m.fs.lookup(ctx, m.from)
-	if err != nil {
-		return err
-	}
-	if n.Kind != catalogview.KindObject {
-		return errIsDirectory
-	}
-	return m.object(ctx, n)
-}
-
-// setTarget makes the version one of another name. A publish that is under way is
-// waited for; published says that the file lies at its old name by then. errBusy.
-func (s *stagedNode) setTarget(w staging.NewWrite) (published bool, err error) {
-	if !s.commit.lockFor(publishPatience) {
-		return false, errBusyPublish
-	}
-	defer s.commit.Unlock()
-	if s.latest != nil && !s.file.Dirty() {
-		return true, nil
-	}
-	return false, s.file.SetTarget(w)
-}
-
-// dropReplaced removes what a new file had been renamed over, once it goes on to
-// another name before its publish: to programs the old file was gone already.
-func (f *FS) dropReplaced(ctx context.Context, was staging.Record) error {
-	if was.Base != nil || was.Cond.IfMatch == "" {
-		return nil
-	}
-	old, err := f.Store.Stat(ctx, was.Target)
-	if errors.Is(err, objectstore.ErrNotExist) || err == nil && old.Match != was.Cond.IfMatch {
-		return nil // gone, or another's by now
-	}
-	if err != nil {
-		return err
-	}
-	f.Attr.Delete(attrKey(was.Target))
-	if err := f.deleteExactly(ctx, old); err != nil && !errors.Is(err, objectstore.ErrChanged) {
-		return err
-	}
-	f.vanished(was.Path, was.Target)
-	return nil
-}
-
 // object renames a published file.
 func (m *move) object(ctx context.Context, n catalogview.Node) error {
 	from, err := m.fs.View.Resolve(ctx, m.from)
@@ -248,8 +160,9 @@ func (m *move) object(ctx context.Context, n catalogview.Node) error {
 	m.fs.Attr.Move(attrKey(n.Object.Location), n.Object.ETag, attrKey(obj.Location), obj.ETag)
 	m.fs.vanished(m.from, n.Object.Location)
 	m.fs.published(m.to, obj)
+	m.fs.dropSums(m.to)
 	for _, w := range m.renamed(nil, obj.Location) {
-		if failed := w.file.SetTarget(m.retarget(w, obj)); failed != nil {
+		if failed := w.file.SetTarget(m.newTarget(w, obj)); failed != nil {
 			return failed
 		}
 	}
@@ -286,8 +199,8 @@ func (m *move) checkFormat(ctx context.Context, n catalogview.Node, from catalog
 	return m.fs.Committer.CheckObject(ctx, n.Object, m.target.Format, base)
 }
 
-// retarget is where a writer of the old version publishes once its name moved.
-func (m *move) retarget(w *stagedNode, obj objectstore.Object) staging.NewWrite {
+// newTarget is where a writer of the old version publishes once its name moved.
+func (m *move) newTarget(w *stagedNode, obj objectstore.Object) staging.NewWrite {
 	to := newWrite(w.path(), m.target)
 	to.Cond = objectstore.Cond{IfMatch: obj.Match}
 	return to

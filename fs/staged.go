@@ -38,6 +38,9 @@ type stagedNode struct {
 	doubts    []question[closingProcess] // what FLUSHes could not find out in time
 	refused   bool                       // a publish failed, of the bytes at refusedAt
 	refusedAt uint64
+	hold      staging.Hold // why it is not published when it is closed
+	lingers   uint64       // waits of a temporary name that began or ended
+	sums      string       // the version whose checksums it has, once that is published; see companion.go
 }
 
 var (
@@ -69,6 +72,8 @@ type stagedHandle struct {
 	sync        bool // O_SYNC or O_DSYNC: each write brings an FSYNC of its own
 	// closed: a FLUSH has closed it. It is set under stagedNode.mu.
 	closed atomic.Bool
+	// flushed: there was a FLUSH since the last write, be it of a duplicate.
+	flushed atomic.Bool
 }
 
 // newWrite describes a write to the target of path.
@@ -87,17 +92,7 @@ func (f *FS) stage(ctx context.Context, w staging.NewWrite, visible bool) (*stag
 	if err != nil {
 		return nil, err
 	}
-	file.Acquire()
-	nm := f.names.acquire(w.Path) // the write's reference, given back by end
-	// Reserved from the start: an unlink or a rename over the name, before the open
-	// that the write is made for, must not end it.
-	s := &stagedNode{fs: f, file: file, lockable: lockable{locks: f.locks, held: held{name: nm}}, reserved: 1, commit: newCommitLock()}
-	if f.PublishKilled {
-		s.rule.onKilled = killedPublish
-	}
-	f.names.addWriter(s, visible)
-	f.root.NewInode(context.Background(), s, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: nm.ino, Gen: generation(file.ID())})
-	return s, nil
+	return f.nodeOf(file, w.Path, visible), nil
 }
 
 func (s *stagedNode) path() string {
@@ -231,6 +226,9 @@ func (s *stagedNode) truncate(ctx context.Context, fh gofs.FileHandle, size int6
 	if !alone {
 		return 0
 	}
+	if hold := s.holding(); hold != staging.Unheld {
+		return s.closedHeld(work, hold)
+	}
 	e := s.publish(work)
 	s.end()
 	return e
@@ -272,6 +270,7 @@ func (s *stagedNode) open(ctx context.Context, flags uint32, creates bool) (*sta
 		return nil, false
 	}
 	s.handles++
+	s.lingers++
 	if h.write {
 		s.writing = append(s.writing, h)
 		s.rule.opened()
@@ -296,6 +295,9 @@ func (s *stagedNode) Write(ctx context.Context, fh gofs.FileHandle, data []byte,
 	var n int
 	var err error
 	h, ok := fh.(*stagedHandle)
+	if ok {
+		h.flushed.Store(false)
+	}
 	if ok && h.closed.Load() {
 		s.reopenHandle(h) // passed on to a process that is no descendant
 	}

@@ -30,6 +30,10 @@ func (s *stagedNode) Flush(ctx context.Context, fh gofs.FileHandle) syscall.Errn
 	if !ok || !h.write {
 		return 0
 	}
+	h.flushed.Store(true)
+	if s.holding() == staging.Local && s.file.Poisoned() == nil {
+		return 0
+	}
 	s.mu.Lock()
 	needed, torn := s.rule.needsFacts(s.facts()), s.rule.torn
 	others := s.others(h)
@@ -55,7 +59,7 @@ func (s *stagedNode) Flush(ctx context.Context, fh gofs.FileHandle) syscall.Errn
 	defer cancel()
 	switch todo {
 	case doPublish:
-		return s.publish(work)
+		return s.publishClosed(work)
 	case doDurable:
 		return s.fs.fail("close", s.path(), s.file.Sync(work))
 	case doTear:
@@ -174,7 +178,7 @@ func (s *stagedNode) Fsync(_ context.Context, fh gofs.FileHandle, _ uint32) sysc
 	wanted := s.rule.needsFacts(s.facts())
 	s.mu.Unlock()
 	h, ok := fh.(*stagedHandle)
-	if wanted && ok && h.write && !h.sync && s.fs.Committer.Check(work, s.file) == nil {
+	if wanted && ok && h.write && !h.sync && s.holding() == staging.Unheld && s.fs.Committer.Check(work, s.file) == nil {
 		// What is published is durable by that: no disk is waited for.
 		if e := s.publish(work); e != 0 || !s.file.Dirty() {
 			return e
@@ -203,13 +207,14 @@ func (s *stagedNode) Release(ctx context.Context, fh gofs.FileHandle) syscall.Er
 		s.appendOK = s.rule.writers > 0 && s.appendOK
 	}
 	s.mu.Unlock()
-	if todo == doPublish && !s.whole() {
+	local := s.holding() == staging.Local
+	if todo == doPublish && !local && !s.whole() {
 		s.tear()
 		todo = doNothing
 	}
 	if todo == doPublish {
 		work, cancel := s.fs.lasting()
-		_ = s.publish(work) // its failure is logged and shown; nobody waits for it
+		_ = s.publishClosed(work) // its failure is logged and shown; nobody waits for it
 		cancel()
 	}
 	s.mu.Lock()
@@ -220,6 +225,15 @@ func (s *stagedNode) Release(ctx context.Context, fh gofs.FileHandle) syscall.Er
 		s.end()
 	}
 	return 0
+}
+
+// publishClosed publishes what its writers have closed, unless its name is none to
+// publish. A spoilt file is refused all the same, and its room given back.
+func (s *stagedNode) publishClosed(ctx context.Context) syscall.Errno {
+	if hold := s.holding(); hold != staging.Unheld && s.file.Poisoned() == nil {
+		return s.closedHeld(ctx, hold)
+	}
+	return s.publish(ctx)
 }
 
 // publish makes the file visible as it is now, and remembers its attributes.
@@ -234,12 +248,10 @@ func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 	if s.nameless() {
 		return 0
 	}
-	began := time.Now()
-	obj, err := s.fs.Committer.Commit(ctx, s.file)
+	obj, err := s.commitVersion(ctx)
 	if isEmpty(err) {
 		return 0 // an empty file of a format that has none waits for its bytes
 	}
-	s.fs.observePublish(began, err)
 	if unregistered(err) != nil { // published, whatever the catalog says
 		s.published(obj)
 		return s.fs.fail(opPublish, s.path(), err)
@@ -262,9 +274,24 @@ func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 	return 0
 }
 
+// commitVersion asks for the publish of the bytes as they are. The caller holds commit.
+func (s *stagedNode) commitVersion(ctx context.Context) (objectstore.Object, error) {
+	began := time.Now()
+	obj, err := s.fs.Committer.Commit(ctx, s.file)
+	if !isEmpty(err) {
+		s.fs.observePublish(began, err)
+	}
+	return obj, err
+}
+
 // published gives the name to the version that was just published. The caller
 // holds commit.
 func (s *stagedNode) published(obj objectstore.Object) {
+	if s.latest == nil {
+		s.fs.settleSums(s.path(), obj, s.file.Record().Created)
+	} else {
+		s.fs.dropSums(s.path())
+	}
 	s.latest = &obj
 	s.fs.remember(s.path(), obj, s.file.Record().Attributes)
 	s.fs.names.hide(s)
@@ -314,8 +341,9 @@ func (s *stagedNode) end() {
 	s.ended = !waiting
 	drop := s.rule.unlinked || !s.file.Dirty()
 	s.mu.Unlock()
-	if waiting {
-		return // an empty Parquet file: found by its name until its bytes come
+	if waiting { // a name that is held; or an empty Parquet file: found by its name until its bytes come
+		s.linger()
+		return
 	}
 	s.fs.names.dropWriter(s)
 	s.file.Release()
