@@ -20,15 +20,15 @@ import (
 // As traced: sed -i; perl -i; zip; Python's tempfile; rsync; patch; gawk -i inplace;
 // many a program's own; git; the AWS CLI; DuckDB over an old file.
 var (
-	DefaultTemporaryNames = []string{
+	DefaultTemporaryNames = []string{ //nolint:gochecknoglobals // a constant table
 		"sed??????", "XX??????", "zi??????", "tmp????????", ".*.??????", "*.o??????", "*.gawk.??????",
 		"*.tmp", "tmp_obj_??????", "*.########", "tmp_*=*",
 	}
 	// DefaultLocalNames: Hadoop's checksums; vim's swap files and its probe; emacs'
 	// locks; git's and others' locks.
-	DefaultLocalNames = []string{".*.crc", ".*.sw?", ".*.sw?x", "4913", `.\#*`, "*.lock"}
+	DefaultLocalNames = []string{".*.crc", ".*.sw?", ".*.sw?x", "4913", `.\#*`, "*.lock"} //nolint:gochecknoglobals // a constant table
 	// DefaultBackupNames: vim, emacs; Python's fileinput.
-	DefaultBackupNames = []string{"*~", "*.bak"}
+	DefaultBackupNames = []string{"*~", "*.bak"} //nolint:gochecknoglobals // a constant table
 )
 
 var errPattern = errors.New("no pattern of a name")
