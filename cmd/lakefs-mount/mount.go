@@ -33,6 +33,7 @@ type request struct {
 	source     source
 	mountpoint string // absolute
 	settings   settings.Resolved
+	names      heldNames
 	aws        *awsConfigs // of a source in S3
 	endpoint   string      // of a source in S3: the store's base URL; "": AWS
 	// glueEndpoint is the base URL of a Glue catalog; "": AWS
@@ -74,6 +75,9 @@ func (p *program) newRequest(ctx context.Context, source, mountpoint string, giv
 		return nil, usageError{err}
 	}
 	r := &request{settings: resolved}
+	if r.names, err = parseNames(resolved); err != nil {
+		return nil, usageError{err}
+	}
 	if err = p.setSource(ctx, r, source); err != nil {
 		return nil, err
 	}

@@ -235,7 +235,8 @@ func (l *lake) config(r *request) fs.Config {
 		FileMode: os.FileMode(v.FileMode), DirMode: os.FileMode(v.DirMode), Umask: os.FileMode(v.Umask),
 		MetadataTTL: v.MetadataTTL, NegativeTTL: v.NegativeTTL, RequestTimeout: v.IOTimeout + requestSlack,
 		RenameLimit: v.RenameLimit, LocalDirectories: filepath.Join(v.StateDir, "directories"), StoreStatus: statusOfStore(r, l.store),
-		Passthrough: os.Geteuid() == 0 && !v.NoPassthrough,
+		Passthrough: os.Geteuid() == 0 && !v.NoPassthrough, TemporaryLinger: v.TemporaryLinger,
+		TemporaryNames: r.names.temporary, LocalNames: r.names.local, BackupNames: r.names.backup,
 	}
 }
 

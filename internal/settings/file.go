@@ -145,6 +145,7 @@ func (f fileValues) setting(s Setting, value *yaml.Node) error {
 			return f.errorf(value, "%s: want one value, not a list", s.Name)
 		}
 		items = value.Content
+		f.values[s.Name] = []string{} // said to be empty, if it is
 	}
 	for _, item := range items {
 		item = resolved(item)

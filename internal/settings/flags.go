@@ -43,7 +43,7 @@ type flagValue struct {
 var _ pflag.Value = (*flagValue)(nil)
 
 func (f *flagValue) String() string {
-	if f.setting.List {
+	if f.setting.List && len(f.raws) > 0 {
 		return strings.Join(f.raws, ",")
 	}
 	return f.text

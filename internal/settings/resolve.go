@@ -62,6 +62,17 @@ func Resolve(given Given, environ []string) (Resolved, error) {
 	return r, errors.Join(problems...)
 }
 
+// Where says, for people, where the value of a setting was given.
+func (r Resolved) Where(name string) string {
+	switch r.Sources[name] {
+	case FromEnvironment:
+		return Setting{Name: name}.Env()
+	case FromFile:
+		return r.Config + ": " + name
+	}
+	return "--" + name
+}
+
 // configPath is the settings file that was named, "" if none was, and where.
 func configPath(given Given, env map[string]string) (path, named string) {
 	if raws := given[configName]; len(raws) > 0 {
@@ -105,7 +116,7 @@ func (s Setting) pick(given Given, env map[string]string, file Given) ([]string,
 		}
 		return []string{raw}, FromEnvironment
 	}
-	if raws := file[s.Name]; len(raws) > 0 {
+	if raws, said := file[s.Name]; said {
 		return raws, FromFile
 	}
 	if s.Default == "" {

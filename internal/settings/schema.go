@@ -7,7 +7,7 @@ import (
 
 func schema() []Setting {
 	var all []Setting
-	for _, group := range [][]Setting{access(), ownership(), staged(), limits(), catalog(), remote(), running()} {
+	for _, group := range [][]Setting{access(), ownership(), staged(), names(), limits(), catalog(), remote(), running()} {
 		all = append(all, group...)
 	}
 	return all

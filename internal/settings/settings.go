@@ -59,6 +59,11 @@ type Values struct {
 	LogFormat          string // text or json
 	IOTimeout          time.Duration
 
+	// Patterns of names, in the language of fs.ParsePatterns, which checks them; none:
+	// there are no such names.
+	TemporaryNames, LocalNames, BackupNames []string
+	TemporaryLinger                         time.Duration
+
 	// Of a lake in S3. "" is the SDK's own choice or the store's, where no other
 	// meaning is named.
 	Profile, Region     string

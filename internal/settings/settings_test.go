@@ -86,6 +86,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		{given: Given{"sse-kms-key-id": {"k"}}, want: []string{"--sse-kms-key-id", "--sse=aws:kms"}},
 		{given: Given{"sse-kms-key-id": {"k"}, "sse": {"AES256"}}, want: []string{"--sse-kms-key-id"}},
 		{given: Given{"no-sign-request": {"true"}, "profile": {"p"}}, want: []string{"--no-sign-request", "--profile"}},
+		{given: Given{"temporary-linger": {"0"}}, want: []string{"--temporary-linger", "more than 0"}},
 		{given: Given{"io-timeout": {"0"}}, want: []string{"a second or more"}},
 		{given: Given{"allow-location": {"s3:///x"}}, want: []string{"s3://BUCKET/PREFIX"}},
 		{given: Given{"allow-location": {"s3://b/{user}"}, "allow-other": {"true"}}, want: []string{"{user}", "--allow-other"}},
@@ -130,6 +131,36 @@ func TestOperationsNameEachSettingOfS3(t *testing.T) {
 	for s := range All() {
 		if (s.S3 || s.Glue) && !strings.Contains(string(raw), "`--"+s.Name) {
 			t.Errorf("docs/operations.md has no --%s", s.Name)
+		}
+	}
+}
+
+func TestListsOfNames(t *testing.T) {
+	file := func(text string) Given { return Given{"config": {settingsFile(t, text)}} }
+	for _, tt := range []struct {
+		what  string
+		given Given
+		env   []string
+		want  []string
+	}{
+		{what: "default", want: []string{"*~", "*.bak"}},
+		{what: "one flag", given: Given{"backup-names": {"a,b*"}}, want: []string{"a", "b*"}},
+		{what: "two flags", given: Given{"backup-names": {"a,b", "c=d"}}, want: []string{"a", "b", "c=d"}},
+		{what: "an empty flag", given: Given{"backup-names": {""}}},
+		{what: "environment", env: []string{"LAKEFS_MOUNT_BACKUP_NAMES=a,b:c"}, want: []string{"a", "b", "c"}},
+		{what: "an empty list in the environment", env: []string{"LAKEFS_MOUNT_BACKUP_NAMES=,"}},
+		{what: "an unset variable", env: []string{"LAKEFS_MOUNT_BACKUP_NAMES="}, want: []string{"*~", "*.bak"}},
+		{what: "file", given: file("backup-names: ['*.orig', a]\n"), want: []string{"*.orig", "a"}},
+		{what: "a line of the file", given: file("backup-names: a,b\n"), want: []string{"a", "b"}},
+		{what: "an empty list in the file", given: file("backup-names: []\n")},
+	} {
+		r, err := Resolve(tt.given, tt.env)
+		if err != nil || !slices.Equal(r.BackupNames, tt.want) {
+			t.Errorf("%s: %q, %v; want %q", tt.what, r.BackupNames, err, tt.want)
+		}
+		again, err := Resolve(parse(t, r.Flags()), tt.env)
+		if err != nil || !slices.Equal(again.BackupNames, tt.want) {
+			t.Errorf("%s: a second run by its flags has %q, %v; want %q", tt.what, again.BackupNames, err, tt.want)
 		}
 	}
 }
@@ -285,7 +316,7 @@ func TestEverySettingHasAFlagThatResolvesToItself(t *testing.T) {
 	example := map[string]string{
 		"ID": "7", "MODE": "0711", "TIME": "3s", "SIZE": "16MiB", "N": "9", "DIR": "/x", "": "true", "FILE": file,
 		"NAME": "a", "REGION": "eu-north-1", "URL": "http://h:1", "CLASS": "GLACIER_IR", "ACCOUNT": "123456789012", "LOCATION": "/x",
-		"GLOB": "sales*",
+		"GLOB": "sales*", "LIST": "*.part,*.tmp",
 	}
 	for s := range All() {
 		if s.Name == "no-sign-request" { // it goes with no --profile
