@@ -63,9 +63,9 @@ race: deps ## the same under the race detector, and the mount's tests on one pro
 test-large: deps ## the tests that move gigabytes, one package at a time
 	@MOUNTTEST_LARGE=1 GO="$(GO)" tools/test.sh $(MOUNTS) -p 1 -timeout $(LARGE_TIMEOUT) -run Large $(PKGS)
 
-test-spark: deps ## the test with PySpark, which is downloaded once into .cache/spark
+test-spark: deps ## the tests with PySpark, which is downloaded once into .cache/spark
 	@tools/spark.sh $(SPARK)
-	@MOUNTTEST_SPARK=$(CURDIR)/$(SPARK) GO="$(GO)" tools/test.sh $(MOUNTS) -v -timeout $(LARGE_TIMEOUT) -run '^TestSpark$$' ./internal/testing/glueworld
+	@MOUNTTEST_SPARK=$(CURDIR)/$(SPARK) GO="$(GO)" tools/test.sh $(MOUNTS) -p 1 -v -timeout $(LARGE_TIMEOUT) -run '^TestSpark$$' ./internal/testing/spark ./internal/testing/glueworld
 
 e2e: deps ## the mount's tests alone
 	@GO="$(GO)" tools/test.sh $(MOUNTS) -timeout $(TIMEOUT) ./fs/... ./cmd/... ./internal/testing/...
