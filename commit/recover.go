@@ -63,7 +63,11 @@ func (c *Committer) recoverOne(ctx context.Context, f *staging.File, rec staging
 	if rec.Unsettled {
 		return c.recoverUnsettled(ctx, f, rec, report)
 	}
-	if rec.State != staging.Publishing {
+	switch {
+	case rec.State == staging.Publishing:
+	case rec.Resident(): // the next mount has it, as this one had
+		return &report.Kept
+	default:
 		log.LogAttrs(ctx, slog.LevelWarn, "a write of an earlier mount is staged: see lakefs-mount recover", slog.String("state", string(rec.State)))
 		return &report.Kept
 	}

@@ -121,6 +121,9 @@ func (f *FS) recover(ctx context.Context, what, id string) error {
 	}
 	switch what {
 	case "publish":
+		if w.Record().Resident() {
+			return fmt.Errorf("write %q is a file of this mount alone; a rename to a name that is published publishes it: %w", id, errInvalid)
+		}
 		return f.publishKept(ctx, w)
 	case "abort":
 		return f.discard(ctx, w)

@@ -22,9 +22,10 @@ type WriteStatus struct {
 	ID       string        `json:"write_id"`
 	Path     string        `json:"path"` // of a rename: the new name's
 	State    staging.State `json:"state"`
-	Open     bool          `json:"open"`     // a program has it open
-	Size     int64         `json:"size"`     // so far
-	Uploaded int64         `json:"uploaded"` // what the store has of it already, which nobody sees yet
+	Hold     staging.Hold  `json:"hold,omitempty"` // why its close did not publish it
+	Open     bool          `json:"open"`           // a program has it open
+	Size     int64         `json:"size"`           // so far
+	Uploaded int64         `json:"uploaded"`       // what the store has of it already, which nobody sees yet
 	// Uploading: a multipart upload of it is under way.
 	Uploading bool      `json:"uploading,omitempty"`
 	Source    string    `json:"source,omitempty"` // of a rename: the URI where the object was
@@ -38,26 +39,34 @@ type WriteStatus struct {
 func (w WriteStatus) Renames() bool { return w.State == staging.Renaming }
 
 // Unpublished lists what of area waits to be published or finished, files and then
-// renames, each oldest first; Open is false. aborting counts the dropped files whose
-// uploads are yet to be freed in the store.
-func Unpublished(area *staging.Area) (list []WriteStatus, aborting int) {
-	list = []WriteStatus{}
+// renames, each oldest first, and apart from it the files of the mount alone, which
+// wait for nobody; Open is false. aborting counts the dropped files whose uploads are
+// yet to be freed in the store.
+func Unpublished(area *staging.Area) (waiting, local []WriteStatus, aborting int) {
+	waiting, local = []WriteStatus{}, []WriteStatus{}
 	for _, w := range area.Files() {
-		if r := w.Record(); w.Dirty() {
-			list = append(list, WriteStatus{
-				ID: r.ID, Path: r.Path, State: r.State, Size: w.Size(), Uploaded: w.Uploaded(), Uploading: r.Upload != nil,
-				Created: r.Created, Changed: r.Changed, Error: r.Error,
-			})
+		r := w.Record()
+		if !w.Dirty() {
+			continue
+		}
+		status := WriteStatus{
+			ID: r.ID, Path: r.Path, State: r.State, Hold: r.Hold, Size: w.Size(), Uploaded: w.Uploaded(), Uploading: r.Upload != nil,
+			Created: r.Created, Changed: r.Changed, Error: r.Error,
+		}
+		if r.Resident() {
+			local = append(local, status)
+		} else {
+			waiting = append(waiting, status)
 		}
 	}
 	for _, w := range area.Renames() {
 		r := w.Record()
-		list = append(list, WriteStatus{
+		waiting = append(waiting, WriteStatus{
 			ID: r.ID, Path: r.Path, State: r.State, Size: r.Size, Source: uri(r.Source.Location), Target: uri(r.Target),
 			Created: r.Created, Changed: r.Changed, Error: r.Error,
 		})
 	}
-	return list, area.Aborting()
+	return waiting, local, area.Aborting()
 }
 
 // mountStatus is the root's part of status.json.
@@ -77,8 +86,10 @@ type mountStatus struct {
 type directoryStatus struct {
 	Mount *mountStatus        `json:"mount,omitempty"`
 	View  *catalogview.Status `json:"catalog,omitempty"`
-	// Staged: the unpublished files of the directory; of the root: all.
+	// Staged: the unpublished files of the directory; of the root: all. Local: those
+	// that live in the mount alone.
 	Staged []WriteStatus `json:"staged"`
+	Local  []WriteStatus `json:"local"`
 	// Aborting, of the root: how many files that were dropped have uploads that are
 	// yet to be freed in the store.
 	Aborting int `json:"aborting,omitempty"`
@@ -90,7 +101,7 @@ var writeNames = map[WriteLevel]string{ //nolint:gochecknoglobals // a constant 
 
 // statusJSON makes status.json of a directory; of the root, of the mount.
 func (f *FS) statusJSON(ctx context.Context, dir string) ([]byte, error) {
-	s := directoryStatus{Staged: []WriteStatus{}}
+	var s directoryStatus
 	if dir == "" {
 		s.Mount = &mountStatus{
 			Version: f.Version, Source: f.Source, PID: os.Getpid(), Started: f.started,
@@ -109,17 +120,24 @@ func (f *FS) statusJSON(ctx context.Context, dir string) ([]byte, error) {
 		}
 		s.View = &view
 	}
-	all, aborting := Unpublished(f.Area)
-	for _, w := range all {
-		if dir == "" || inDirectory(w.Path, dir) {
-			w.Open = f.open(w.ID)
-			s.Staged = append(s.Staged, w)
-		}
-	}
+	waiting, local, aborting := Unpublished(f.Area)
+	s.Staged, s.Local = f.ofDirectory(dir, waiting), f.ofDirectory(dir, local)
 	if dir == "" {
 		s.Aborting = aborting
 	}
 	return indentJSON(s)
+}
+
+// ofDirectory are those of the directory, and whether each is open; of the root all.
+func (f *FS) ofDirectory(dir string, all []WriteStatus) []WriteStatus {
+	of := []WriteStatus{}
+	for _, w := range all {
+		if dir == "" || inDirectory(w.Path, dir) {
+			w.Open = f.open(w.ID)
+			of = append(of, w)
+		}
+	}
+	return of
 }
 
 func indentJSON(v any) ([]byte, error) {

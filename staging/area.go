@@ -173,15 +173,21 @@ func (a *Area) Find(id string) (*File, bool) {
 	return f, ok
 }
 
-// Usage counts the writes that are on disk, and the bytes they take up there.
-func (a *Area) Usage() (writes int, bytes int64) {
+// Usage counts the writes that are on disk, and the bytes they take up there, apart
+// from the Residents.
+func (a *Area) Usage() (writes int, bytes int64) { return a.count(false) }
+
+// Residents counts the files that live in the mount alone, as Usage does the others.
+func (a *Area) Residents() (files int, bytes int64) { return a.count(true) }
+
+func (a *Area) count(resident bool) (files int, bytes int64) {
 	for _, f := range a.Files() {
-		if n, ok := f.allocated(); ok {
-			writes++
+		if n, ok := f.allocated(); ok && f.Record().Resident() == resident {
+			files++
 			bytes += n
 		}
 	}
-	return writes, bytes
+	return files, bytes
 }
 
 // Expire drops kept writes (staged, torn or failed ones that no handle uses)

@@ -46,6 +46,10 @@ const (
 	Local     Hold = "local"     // it lives in the mount alone until it is renamed to a name that is not
 )
 
+// Resident reports whether r is a file that lives in the mount alone, and waits for
+// nobody to publish it.
+func (r Record) Resident() bool { return r.Hold == Local && r.State == Staged }
+
 // Attributes of the file to be, as its writer set them.
 type Attributes struct {
 	Mode     uint32    `json:"mode"` // permission bits, 07777

@@ -215,16 +215,24 @@ lakefs_mount_xx 1e3
 }
 
 func TestChooseTakesIDsTheirBeginningAndAll(t *testing.T) {
-	all := []stagedWrite{{ID: "11111111-aaaa"}, {ID: "22222222-bbbb"}}
+	list := stagedList{Staged: []stagedWrite{{ID: "11111111-aaaa"}, {ID: "22222222-bbbb"}}, Local: []stagedWrite{{ID: "33333333-cccc"}}}
 	for _, tt := range []struct {
-		ids  []string
-		want int
-	}{{nil, 0}, {[]string{"all"}, 2}, {[]string{"22222222"}, 1}, {[]string{"11111111-aaaa", "22222222-bbbb"}, 2}} {
-		if got, err := choose(all, tt.ids); err != nil || len(got) != tt.want {
-			t.Errorf("choose(%q) is %v, %v; want %d", tt.ids, got, err, tt.want)
+		ids       []string
+		withLocal bool
+		want      int
+	}{
+		{nil, false, 0},
+		{[]string{"all"}, false, 2},
+		{[]string{"all"}, true, 3},
+		{[]string{"22222222"}, false, 1},
+		{[]string{"33333333"}, false, 1},
+		{[]string{"11111111-aaaa", "22222222-bbbb"}, false, 2},
+	} {
+		if got, err := choose(list, tt.ids, tt.withLocal); err != nil || len(got) != tt.want {
+			t.Errorf("choose(%q, %v) is %v, %v; want %d", tt.ids, tt.withLocal, got, err, tt.want)
 		}
 	}
-	if _, err := choose(all, []string{"1"}); err == nil {
+	if _, err := choose(list, []string{"1"}, false); err == nil {
 		t.Error("one digit of an id names a write, want an error")
 	}
 }

@@ -51,8 +51,8 @@ func (p *program) keptWrites(r *request) (*keptWrites, error) {
 }
 
 func (k *keptWrites) list(context.Context) (stagedList, error) {
-	all, aborting := fs.Unpublished(k.area)
-	return stagedList{Staged: all, Aborting: aborting, Dir: k.dir}, nil
+	waiting, local, aborting := fs.Unpublished(k.area)
+	return stagedList{Staged: waiting, Local: local, Aborting: aborting, Dir: k.dir}, nil
 }
 
 func (k *keptWrites) uploaded(_ context.Context, w stagedWrite) int64 {

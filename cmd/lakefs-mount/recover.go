@@ -20,6 +20,7 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/commit"
 	"github.com/lakefs-mount/lakefs-mount/fs"
 	"github.com/lakefs-mount/lakefs-mount/internal/settings"
+	"github.com/lakefs-mount/lakefs-mount/staging"
 )
 
 const recoverLong = `Shows the files that were written and not published: their writer was killed,
@@ -27,6 +28,9 @@ their publish failed, or the mount ended before they were complete. Nothing of
 it is published or removed by itself. A rename in a bucket that is half done
 (state renaming) is shown too: --publish finishes it, or forgets it where the
 copy was never made; --abort forgets it, and leaves what is at either name.
+
+Files that live in a mount alone (--local-names, and the staging trees of engines)
+wait for nobody, and are listed with --all or --json only. A rename publishes them.
 
 Of a running mount name the MOUNTPOINT. After a crash name SOURCE and MOUNTPOINT
 as they were (and --state-dir, if it was given), or mount again first.
@@ -53,9 +57,13 @@ func nameOf(w stagedWrite) string {
 // stagedList is what there is of them.
 type stagedList struct {
 	Staged   []stagedWrite `json:"staged"`
+	Local    []stagedWrite `json:"local"`    // files of the mount alone, which wait for nobody
 	Aborting int           `json:"aborting"` // dropped files whose uploads are yet to be freed in the store
 	Dir      string        `json:"-"`        // where was looked; "": the mount told
 }
+
+// all has the files of the mount alone too.
+func (l stagedList) all() []stagedWrite { return slices.Concat(l.Staged, l.Local) }
 
 // stagedWrites is where unpublished files are: a running mount, or the state
 // directory of one that ended.
@@ -73,7 +81,7 @@ type stagedWrites interface {
 type recoverOptions struct {
 	publish, abort []string
 	save           string
-	json           bool
+	all, json      bool
 }
 
 func (p *program) recoverCommand() *cobra.Command {
@@ -88,6 +96,7 @@ func (p *program) recoverCommand() *cobra.Command {
 	f.StringSliceVar(&o.publish, "publish", nil, "publish these `IDs`, or all")
 	f.StringSliceVar(&o.abort, "abort", nil, "drop these `IDs` and their bytes, or all")
 	f.StringVar(&o.save, "save", "", "copy all of them into this `DIR`; they stay staged")
+	f.BoolVar(&o.all, "all", false, "files that live in the mount alone too, in the list and where all are meant")
 	f.BoolVar(&o.json, "json", false, "list as JSON")
 	settings.AddFlags(f, recoverSettings()...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -161,9 +170,9 @@ func (p *program) recover(ctx context.Context, writes stagedWrites, o recoverOpt
 	}
 	ids, task := o.task(writes)
 	if task.do == nil {
-		return p.listStaged(all, o.json)
+		return p.listStaged(all, o)
 	}
-	chosen, err := choose(all.Staged, ids)
+	chosen, err := choose(all, ids, o.all)
 	if err != nil {
 		return err
 	}
@@ -220,6 +229,9 @@ func (o recoverOptions) task(writes stagedWrites) (ids []string, t recoverTask) 
 	case len(o.publish) > 0:
 		return o.publish, recoverTask{
 			do: func(ctx context.Context, w stagedWrite) (outcome, error) {
+				if w.State == staging.Staged && w.Hold == staging.Local {
+					return outcome{}, fmt.Errorf("%q is a file of the mount alone: to publish it, mount the lake and rename it to a name that is none of --local-names, outside of staging trees; or --save", w.Path)
+				}
 				done := outcome{done: "published"}
 				if w.Renames() {
 					done.done = "settled" // finished, or it had not begun
@@ -296,9 +308,14 @@ func (p *program) doEach(ctx context.Context, chosen []stagedWrite, t recoverTas
 // allIDs is every write, in the place of ids.
 const allIDs = "all"
 
-// choose finds the writes that ids name.
-func choose(all []stagedWrite, ids []string) ([]stagedWrite, error) {
+// choose finds the writes that ids name. All of them are those that wait for
+// somebody, and only withLocal the others.
+func choose(list stagedList, ids []string, withLocal bool) ([]stagedWrite, error) {
+	all := list.all()
 	if slices.Equal(ids, []string{allIDs}) {
+		if !withLocal {
+			return list.Staged, nil
+		}
 		return all, nil
 	}
 	var chosen []stagedWrite
@@ -312,17 +329,24 @@ func choose(all []stagedWrite, ids []string) ([]stagedWrite, error) {
 	return chosen, nil
 }
 
-func (p *program) listStaged(all stagedList, asJSON bool) error {
-	if asJSON {
-		return p.printJSON(all.Staged)
+func (p *program) listStaged(all stagedList, o recoverOptions) error {
+	if o.json {
+		return p.printJSON(all.all())
 	}
-	if len(all.Staged) == 0 {
+	list := all.Staged
+	if o.all {
+		list = all.all()
+	}
+	if len(list) == 0 {
 		p.printf("Nothing is unpublished.\n")
-		if all.Dir != "" {
+		if all.Dir != "" && len(all.Local) == 0 {
 			p.printf("No mount has left anything in %q: name SOURCE, MOUNTPOINT and --state-dir as they were when it was mounted.\n", all.Dir)
 		}
-	} else if err := p.printStaged(all.Staged); err != nil {
+	} else if err := p.printStaged(list); err != nil {
 		return err
+	}
+	if len(all.Local) > 0 && !o.all {
+		p.printf("Local: %s, of the mount alone: --all lists them.\n", filesText(all.Local))
 	}
 	if all.Aborting > 0 {
 		p.printf("Of %s that %s dropped the store has parts yet: a mount frees them.\n", countOf(all.Aborting, "file"), wasWere(all.Aborting))
@@ -337,12 +361,24 @@ func wasWere(n int) string {
 	return "were"
 }
 
+// filesText is how many there are, and of how many bytes.
+func filesText(all []stagedWrite) string {
+	var total int64
+	for _, w := range all {
+		total += w.Size
+	}
+	return countOf(len(all), "file") + ", " + sizeText(total)
+}
+
 // printStaged prints a line for each write.
 func (p *program) printStaged(all []stagedWrite) error {
 	w := tabwriter.NewWriter(p.stdout, 0, 8, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "ID\tSTATE\tSIZE\tUPLOADED\tAGE\tPATH\tLAST ERROR") // Flush tells
 	for _, s := range all {
 		state, reason, name := string(s.State), "-", strconv.Quote(s.Path)
+		if s.Hold != staging.Unheld {
+			state += ", " + string(s.Hold)
+		}
 		if s.Open {
 			state += ", open"
 		}

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
+	"github.com/lakefs-mount/lakefs-mount/staging"
 )
 
 func TestRecoverDoesOneThingAtATime(t *testing.T) {
@@ -64,4 +67,89 @@ func TestRecoverSavesFilesOfOneName(t *testing.T) {
 	if again := lake.Run("recover", "--publish", "", lake.Root); again.Code != exitUsage || !strings.Contains(again.Err, "nothing is named") {
 		t.Errorf("--publish of nothing: exit code %d, %q", again.Code, again.Err)
 	}
+}
+
+// TestLocalFilesWaitForNobody: they are counted, listed on demand, and dropped by
+// name; only a rename publishes them. So it is in a mount, and of one that ended.
+func TestLocalFilesWaitForNobody(t *testing.T) {
+	lake := mounttest.Mount(t, sales(t))
+	lake.MustSh(`cd sales/notes/dt=2026-01-01; printf sums >.a.csv.crc; : >one.lock; test ! -e two.lock`)
+	torn(t, lake)
+	for _, running := range []bool{true, false} {
+		if !running {
+			lake.Unmount()
+			if strings.Contains(lake.Log(), "one.lock") {
+				t.Errorf("the end of the mount names local files: %s", lake.Log())
+			}
+		}
+		recoverWith := func(flags ...string) mounttest.Result {
+			return lake.Run(append(append([]string{"recover", "--state-dir=" + lake.State}, flags...), lake.Source, lake.Root)...)
+		}
+		r := recoverWith()
+		if r.Code != 0 || !strings.Contains(r.Out, "torn.csv") || strings.Contains(r.Out, "one.lock") || !strings.Contains(r.Out, "Local: 2 files, 4 B") {
+			t.Errorf("running %v: recover: %d, %q %q", running, r.Code, r.Out, r.Err)
+		}
+		r = recoverWith("--all")
+		if r.Code != 0 || strings.Count(r.Out, "staged, local") != 2 || !strings.Contains(r.Out, "torn.csv") {
+			t.Errorf("running %v: recover --all: %d, %q %q", running, r.Code, r.Out, r.Err)
+		}
+		var all []stagedWrite
+		r = recoverWith("--json")
+		if err := json.Unmarshal([]byte(r.Out), &all); err != nil || len(all) != 3 {
+			t.Fatalf("running %v: recover --json: %v, %q %q", running, err, r.Out, r.Err)
+		}
+		lock := slices.IndexFunc(all, func(w stagedWrite) bool { return strings.HasSuffix(w.Path, "/one.lock") })
+		if lock < 0 || all[lock].Hold != staging.Local || slices.ContainsFunc(all, func(w stagedWrite) bool { return strings.HasSuffix(w.Path, "torn.csv") && w.Hold != "" }) {
+			t.Fatalf("running %v: recover --json has %+v", running, all)
+		}
+		if r = recoverWith("--publish=" + all[lock].ID); r.Code != exitFailed || !strings.Contains(r.Err, "rename it") {
+			t.Errorf("running %v: --publish of a local file: %d, %q %q", running, r.Code, r.Out, r.Err)
+		}
+		dir := t.TempDir()
+		if r = recoverWith("--save=" + dir); r.Code != 0 || strings.Count(r.Out, "\n") != 1 {
+			t.Errorf("running %v: --save: %d, %q %q", running, r.Code, r.Out, r.Err)
+		}
+		if r = recoverWith("--save="+dir, "--all"); r.Code != 0 || strings.Count(r.Out, "\n") != 3 {
+			t.Errorf("running %v: --save --all: %d, %q %q", running, r.Code, r.Out, r.Err)
+		}
+		if running {
+			continue
+		}
+		if r = recoverWith("--abort=" + all[lock].ID[:8]); r.Code != 0 || !strings.Contains(r.Out, "dropped") {
+			t.Errorf("--abort of a local file: %d, %q %q", r.Code, r.Out, r.Err)
+		}
+		if r = recoverWith("--abort=all"); r.Code != 0 || strings.Count(r.Out, "dropped") != 1 {
+			t.Errorf("--abort=all: %d, %q %q", r.Code, r.Out, r.Err)
+		}
+		if r = recoverWith(); !strings.Contains(r.Out, "Nothing is unpublished.") || !strings.Contains(r.Out, "Local: 1 file, 4 B") {
+			t.Errorf("at last: %q %q", r.Out, r.Err)
+		}
+	}
+}
+
+// TestStatusTellsLocalFilesApart from those that wait to be published.
+func TestStatusTellsLocalFilesApart(t *testing.T) {
+	lake := mounttest.Mount(t, sales(t))
+	lake.MustSh(`cd sales/notes/dt=2026-01-01; printf lock >one.lock`)
+	r := lake.Run("status", lake.Root)
+	if r.Code != 0 || !strings.Contains(r.Out, "0 files, 0 B") || !strings.Contains(r.Out, "local, of this mount alone: 1 file, 4 B") || strings.Contains(r.Out, "Not published") {
+		t.Errorf("status prints %q %q", r.Out, r.Err)
+	}
+	r = lake.Run("status", "--json", lake.Root)
+	var all []mountStatus
+	if err := json.Unmarshal([]byte(r.Out), &all); err != nil || len(all) != 1 {
+		t.Fatalf("status --json: %v: %s", err, r.Out)
+	}
+	if list := all[0].staged(); len(list.Staged) != 0 || len(list.Local) != 1 || list.Local[0].Hold != staging.Local || all[0].sum("local_files", "") != 1 {
+		t.Errorf("status --json: %+v", list)
+	}
+	lake.Remount()
+	if log := lake.Log(); strings.Contains(log, "earlier mount is staged") || strings.Contains(log, "one.lock") {
+		t.Errorf("the next mount warns of a local file: %s", log)
+	}
+	id := all[0].staged().Local[0].ID
+	if r = lake.Run("recover", "--abort="+id, lake.Root); r.Code != 0 {
+		t.Errorf("--abort in a mount: %q %q", r.Out, r.Err)
+	}
+	lake.MustSh(`test ! -e sales/notes/dt=2026-01-01/one.lock`)
 }

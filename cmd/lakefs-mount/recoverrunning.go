@@ -39,7 +39,7 @@ func stagedIn(ctx context.Context, mountpoint string) (stagedList, error) {
 	if err == nil {
 		err = json.Unmarshal(raw, &list)
 	}
-	for _, w := range list.Staged {
+	for _, w := range list.all() {
 		if err == nil && len(w.ID) < 8 {
 			err = errors.New("a write without an id")
 		}
@@ -57,12 +57,13 @@ func (r runningWrites) uploaded(ctx context.Context, w stagedWrite) int64 {
 
 // find is the write as the mount knows it now; false: it knows none, or does not say.
 func (r runningWrites) find(ctx context.Context, id string) (stagedWrite, bool) {
-	all, err := stagedIn(ctx, r.mountpoint)
-	i := slices.IndexFunc(all.Staged, func(w stagedWrite) bool { return w.ID == id })
+	list, err := stagedIn(ctx, r.mountpoint)
+	all := list.all()
+	i := slices.IndexFunc(all, func(w stagedWrite) bool { return w.ID == id })
 	if err != nil || i < 0 {
 		return stagedWrite{}, false
 	}
-	return all.Staged[i], true
+	return all[i], true
 }
 
 func (r runningWrites) publish(ctx context.Context, w stagedWrite) error {

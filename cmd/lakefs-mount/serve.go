@@ -65,7 +65,7 @@ func (p *program) serve(ctx context.Context, r *request) error {
 		return err
 	}
 	s := &served{lake: l, p: p, r: r, ended: make(chan struct{})}
-	s.mount, err = l.fs.Mount(r.mountpoint, fs.MountOptions{AllowOther: r.settings.AllowOther, ReadOnly: r.settings.ReadOnly})
+	s.mount, err = l.fs.Mount(r.mountpoint, fs.MountOptions{AllowOther: r.settings.AllowOther, ReadOnly: r.settings.ReadOnly}) //nolint:contextcheck // adopting local files waits for nothing
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -286,7 +286,7 @@ func (s *served) unmount(ctx context.Context) error {
 func (s *served) unpublished() []staging.Record {
 	var left []staging.Record
 	for _, f := range s.area.Files() {
-		if f.Dirty() {
+		if f.Dirty() && !f.Record().Resident() {
 			left = append(left, f.Record())
 		}
 	}

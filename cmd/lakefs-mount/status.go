@@ -173,7 +173,11 @@ func (p *program) printMount(s mountStatus) error {
 	if store := s.store(); store.Kind == "s3" {
 		p.printf("%s\n", storeLine(s.MountPoint, store))
 	}
-	staged := s.staged().Staged
+	list := s.staged()
+	if len(list.Local) > 0 {
+		p.printf("%s: local, of this mount alone: %s\n", quoted(s.MountPoint), filesText(list.Local))
+	}
+	staged := list.Staged
 	if len(staged) == 0 {
 		return nil
 	}

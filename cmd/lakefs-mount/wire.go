@@ -268,6 +268,8 @@ func (l *lake) bindMetrics(memory *budget.Budget) {
 	m.CacheUncached.Bind(func() int64 { return l.cache.Stats().Uncached })
 	m.StagedWrites.Bind(func() int64 { n, _ := l.area.Usage(); return int64(n) })
 	m.StagedBytes.Bind(func() int64 { _, n := l.area.Usage(); return n })
+	m.LocalFiles.Bind(func() int64 { n, _ := l.area.Residents(); return int64(n) })
+	m.LocalBytes.Bind(func() int64 { _, n := l.area.Residents(); return n })
 	m.Memory.With(lakemetrics.HolderCache).Bind(memory.Used)
 	m.Memory.With(lakemetrics.HolderHeap).Bind(heapBytes)
 	m.MemoryLimit.Bind(memory.Max)
@@ -339,13 +341,15 @@ func newLogger(w io.Writer, v settings.Values) *slog.Logger {
 // logState writes what an operator asks for with SIGUSR1.
 func (l *lake) logState(ctx context.Context) {
 	writes, bytes := l.area.Usage()
+	locals, localBytes := l.area.Residents()
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	l.log.LogAttrs(ctx, slog.LevelInfo, "state", slog.Int("staged_writes", writes), slog.Int64("staged_bytes", bytes),
+		slog.Int("local_files", locals), slog.Int64("local_bytes", localBytes),
 		slog.Any("cache", l.cache.Stats()), slog.Int("goroutines", runtime.NumGoroutine()), slog.Uint64("heap_bytes", memory.HeapAlloc))
 	for _, f := range l.area.Files() {
 		rec := f.Record()
 		l.log.LogAttrs(ctx, slog.LevelInfo, "staged write", slog.String("id", rec.ID), slog.String("path", rec.Path),
-			slog.String("state", string(rec.State)), slog.Int64("bytes", f.Size()), slog.String("error", rec.Error))
+			slog.String("state", string(rec.State)), slog.String("hold", string(rec.Hold)), slog.Int64("bytes", f.Size()), slog.String("error", rec.Error))
 	}
 }

@@ -59,6 +59,7 @@ type Set struct {
 	PublishSeconds                         *Histogram
 	PublishedBytes                         *Counter
 	StagedWrites, StagedBytes              *Func
+	LocalFiles, LocalBytes                 *Func
 	StagedFailed, StagedTorn, StagedExpire *Counter
 }
 
@@ -137,8 +138,10 @@ func (s *Set) addPublish() {
 	s.Publishes = s.CounterVec("lakefs_mount_publishes_total", "Publishes of a file, by outcome.", outcomes())
 	s.PublishSeconds = s.Histogram("lakefs_mount_publish_seconds", "Time of a publish.")
 	s.PublishedBytes = s.Counter("lakefs_mount_published_bytes_total", "Bytes of published files.")
-	s.StagedWrites = s.GaugeFunc("lakefs_mount_staged_writes", "Files that wait in the staging directory.")
-	s.StagedBytes = s.GaugeFunc("lakefs_mount_staged_bytes", "Bytes in the staging directory.")
+	s.StagedWrites = s.GaugeFunc("lakefs_mount_staged_writes", "Files that wait in the staging directory; not those of the mount alone.")
+	s.StagedBytes = s.GaugeFunc("lakefs_mount_staged_bytes", "Bytes of files that wait in the staging directory.")
+	s.LocalFiles = s.GaugeFunc("lakefs_mount_local_files", "Files that live in the mount alone, and wait for nobody.")
+	s.LocalBytes = s.GaugeFunc("lakefs_mount_local_bytes", "Bytes of files that live in the mount alone.")
 	s.StagedFailed = s.Counter("lakefs_mount_staged_failed_total", "Files whose publish failed and that were kept.")
 	s.StagedTorn = s.Counter("lakefs_mount_staged_torn_total", "Files whose writer was killed.")
 	s.StagedExpire = s.Counter("lakefs_mount_staged_expired_total", "Kept files removed by age or size limits.")
