@@ -111,6 +111,7 @@ type stagedWrite struct {
 	ID       string `json:"write_id"`
 	Path     string `json:"path"`
 	State    string `json:"state"`
+	Hold     string `json:"hold"`
 	Open     bool   `json:"open"`
 	Size     int64  `json:"size"`
 	Uploaded int64  `json:"uploaded"`
