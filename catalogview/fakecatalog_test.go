@@ -200,6 +200,16 @@ func (c *fakeCatalog) Register(ctx context.Context, t *table.Table, values []str
 	return location, nil
 }
 
+func (c *fakeCatalog) Deregister(ctx context.Context, t *table.Table, values []string) error {
+	if err := c.ask(ctx, "deregister"); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.partitions[t.Name], valuesKey(values))
+	return nil
+}
+
 // catalogView is the view of an empty fake catalog over an empty store of plain keys,
 // whatever the bucket.
 func catalogView(t *testing.T, change func(*Options)) (*View, *fakeCatalog, *pageStore) {

@@ -341,6 +341,9 @@ func (m *Manifests) Register(_ context.Context, _ *table.Table, _ []string, loca
 	return location, nil
 }
 
+// Deregister is [Source]'s: a no-op, for the directories are the partitions.
+func (m *Manifests) Deregister(context.Context, *table.Table, []string) error { return nil }
+
 // checkSecret: rule 54.
 func (m *Manifests) checkSecret(t *table.Table) *table.Table {
 	if t.Secret == "" || slices.Contains(m.secrets, t.Secret) {

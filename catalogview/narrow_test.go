@@ -68,6 +68,11 @@ func (s *fixedSource) Register(_ context.Context, t *table.Table, values []strin
 	return location, s.fails
 }
 
+func (s *fixedSource) Deregister(_ context.Context, t *table.Table, values []string) error {
+	s.ask(append([]string{"deregister", t.Database, t.Name}, values...)...)
+	return s.fails
+}
+
 func listed[T any](names []string, fails error, item func(name string) T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, name := range names {

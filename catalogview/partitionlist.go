@@ -57,6 +57,10 @@ func (l *lister) registered(ctx context.Context) error {
 			ways[way] = true
 		}
 		if len(values) == level && hasPrefix(p.Values, values) && hasPrefix(q.names, b.comps) {
+			if l.v.leaves(b.entry, q) {
+				ways[q.names[level]] = true
+				return true
+			}
 			err = l.partition(q, names)
 			if level == len(b.table.Keys)-1 && way == q.names[level] {
 				l.here[way] = true

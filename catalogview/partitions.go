@@ -305,7 +305,8 @@ const headSize = 1000
 // list that it is.
 func (v *View) anyRegistered(ctx context.Context, e *entry, values, names []string) (bool, error) {
 	leads := func(p table.Partition) bool {
-		return hasPrefix(p.Values, values) && hasPrefix(v.settle(e, p).names, names)
+		q := v.settle(e, p)
+		return hasPrefix(p.Values, values) && hasPrefix(q.names, names) && !v.leaves(e, q)
 	}
 	byNames := e.cellKey(names)
 	if l, fresh := v.listFor(ctx, e, values); l != nil {

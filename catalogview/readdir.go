@@ -120,6 +120,9 @@ func hasDirectory(entries []*entry, l tableList, name string) bool {
 
 func (v *View) readBelow(ctx context.Context, comps []string, yield yieldNode) error {
 	b, err := v.below(ctx, comps)
+	if err == nil && v.left(b) {
+		err = notExist(b.path)
+	}
 	if err != nil {
 		return err
 	}

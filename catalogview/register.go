@@ -18,12 +18,13 @@ import (
 // within the TTL, and concurrent registrations of one partition are one. at is where
 // the object is. Nothing is registered for hidden names, and none without
 // Options.Register. One that failed is tried again in the background, until it is
-// registered or the View is closed.
+// registered or the View is closed. A partition that is leaving stays (see Leave).
 func (v *View) Register(ctx context.Context, path string, at objectstore.Location) error {
 	comps, err := split(path)
 	if err != nil || !v.o.Register || len(comps) < 3 {
 		return err
 	}
+	v.Stay(ctx, path)
 	if err = v.register(ctx, comps, at, false); err != nil {
 		v.pending.add(v, path, at) //nolint:contextcheck // it is tried again when ctx is over
 		return err

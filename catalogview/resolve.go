@@ -198,7 +198,8 @@ func (v *View) existingPartitions(ctx context.Context, b below, yield func(strin
 		return false, err
 	}
 	l.each(func(p table.Partition) bool {
-		done = hasPrefix(p.Values, values) && !yield(v.settle(b.entry, p).names[level])
+		q := v.settle(b.entry, p)
+		done = hasPrefix(p.Values, values) && !v.leaves(b.entry, q) && !yield(q.names[level])
 		return !done
 	})
 	return done, nil

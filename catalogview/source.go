@@ -76,4 +76,7 @@ type Source interface {
 	// location, unless it is registered: that is no error, and nothing is changed
 	// ("Registering partitions"). It returns the location that the catalog has then.
 	Register(ctx context.Context, t *table.Table, values []string, location string) (at string, err error)
+	// Deregister removes the entry of a partition, and nothing of the store. What is
+	// not there, the table neither, is no error.
+	Deregister(ctx context.Context, t *table.Table, values []string) error
 }

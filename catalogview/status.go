@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path"
 	"strconv"
+	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/table"
@@ -55,6 +56,9 @@ type Status struct {
 	Unregistered    []string `json:"unregistered,omitempty"`
 	UnregisteredAll int      `json:"unregistered_count,omitempty"`
 	WithoutObjects  []string `json:"without_objects,omitempty"`
+	// Leaving are partitions that were removed in the mount and are not shown, and since
+	// when: the catalog has them yet.
+	Leaving map[string]time.Time `json:"leaving,omitempty"`
 	// Of a table: registered partitions whose entry cannot be used, and why the first.
 	Unusable       int    `json:"unusable_partitions,omitempty"`
 	UnusableReason string `json:"unusable_reason,omitempty"`
@@ -191,6 +195,7 @@ func (v *View) countBelow(ctx context.Context, b below, s Status) (Status, error
 	s.UnregisteredAll, s.Unregistered = len(count.unregistered), count.unregistered[:min(len(count.unregistered), maxNamed)]
 	s.NotListed, s.Injected = count.unlisted, count.injected
 	s.WithoutObjects = count.empty[:min(len(count.empty), maxNamed)]
+	s.Leaving = v.leavingBelow(b.path)
 	if len(b.comps) == 0 && count.listed != nil {
 		s.countFormats(count.listed)
 		s.Unusable, s.UnusableReason = count.listed.broken, count.listed.reason

@@ -29,6 +29,7 @@ type View struct {
 	tables    *cells[*entry]       // key database/table
 	parts     *partitions
 	pending   *pendingRegistrations
+	leaving   *leaving
 
 	warned struct {
 		sync.Mutex
@@ -69,6 +70,7 @@ func NewView(src Source, store objectstore.Store, o Options) *View {
 		tables:    newCells[*entry](o),
 		parts:     newPartitions(o),
 		pending:   newPending(),
+		leaving:   newLeaving(),
 	}
 	if _, v.trees = store.(objectstore.Directories); !v.trees {
 		if o.Rootless { // the store may answer while the catalog does not, and the reverse
@@ -165,6 +167,8 @@ func (v *View) Lookup(ctx context.Context, path string) (Node, error) {
 	}
 	b, err := v.below(ctx, comps)
 	switch {
+	case v.left(b):
+		return Node{}, notExist(path)
 	case b.part != nil && len(b.tail) == 0:
 		return b.partitionNode(), nil // it is there, also where it cannot be used
 	case err != nil:

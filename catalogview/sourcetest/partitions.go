@@ -179,6 +179,7 @@ func (s suite) partitionsEndEarly() {
 	wrong("Partition", err)
 	_, err = s.h.Source.Register(ctx, tab, []string{"11", "eu"}, "s3://bucket/x")
 	wrong("Register", err)
+	wrong("Deregister", s.h.Source.Deregister(ctx, tab, []string{"7", "eu"}))
 }
 
 func (s suite) register() {
@@ -234,4 +235,35 @@ func (s suite) registerAtOnce() {
 		s.t.Fatalf("%d writers learned of the locations %q", writers, got)
 	}
 	same(s.t, "Partitions", s.listed(tab, "12"), []string{fmt.Sprintf("%q at %s", []string{"12", "eu"}, at[0])})
+}
+
+func (s suite) deregister() {
+	tab := s.partitioned()
+	ctx := s.t.Context()
+	if s.h.PutPartition == nil {
+		if err := s.h.Source.Deregister(ctx, tab, []string{"7"}); err != nil {
+			s.t.Errorf("Deregister: %v", err)
+		}
+		return
+	}
+	before := s.listed(tab, "7")
+	if err := s.h.Source.Deregister(ctx, tab, []string{"7"}); err == nil {
+		s.t.Error("Deregister with too few values: no error")
+	}
+	same(s.t, "Partitions", s.listed(tab, "7"), before)
+	for _, what := range []string{"one that is there", "one that is not"} {
+		if err := s.h.Source.Deregister(ctx, tab, []string{"7", "eu"}); err != nil {
+			s.t.Errorf("Deregister of %s: %v", what, err)
+		}
+		if _, _, err := s.h.Source.Partition(ctx, tab, []string{"7", "eu"}); !errors.Is(err, objectstore.ErrNotExist) {
+			s.t.Errorf("Deregister of %s: Partition says %v, want ErrNotExist", what, err)
+		}
+	}
+	if after := s.listed(tab, "7"); len(after) != len(before)-1 {
+		s.t.Errorf("Deregister left the partitions %q of %q", after, before)
+	}
+	s.h.Drop(s.t, tab.Database, tab.Name)
+	if err := s.h.Source.Deregister(ctx, tab, []string{"7", "us"}); err != nil {
+		s.t.Errorf("Deregister where the table went: %v", err)
+	}
 }
