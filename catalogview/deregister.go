@@ -218,8 +218,18 @@ func (v *View) noObjects(ctx context.Context, p *partition) error {
 			return err
 		}
 		if e.Key != dir.Key || e.Size > 0 {
+			v.forgetBelow(dir)
 			return objectstore.ErrNotEmpty
 		}
 	}
 	return nil
+}
+
+// forgetBelow forgets what is known of a directory of the store.
+func (v *View) forgetBelow(dir objectstore.Location) {
+	if v.flat != nil {
+		v.flat.drop(func(loc objectstore.Location) bool {
+			return loc.Bucket == dir.Bucket && strings.HasPrefix(loc.Key, dir.Key)
+		})
+	}
 }

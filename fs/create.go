@@ -89,6 +89,7 @@ func (d *dirNode) vacant(ctx context.Context, path string, tid uint32, exclusive
 	if err := f.mayCreate(); err != nil {
 		return catalogview.Target{}, err
 	}
+	f.stays(path)
 	t, err := f.View.Resolve(ctx, path)
 	if err != nil || d.justMissed(base, tid) {
 		return t, err // what another creates from now on is found by the publish's condition
@@ -135,6 +136,13 @@ func (f *FS) makeDirectory(ctx context.Context, path string, mode uint32) (catal
 	}
 	if err := f.mayCreate(); err != nil {
 		return none, err
+	}
+	if f.stays(path) {
+		n, err := f.lookup(work, path)
+		if err == nil {
+			f.rememberDirectory(ctx, n.Location(), mode)
+		}
+		return n, err
 	}
 	dir, _ := parent(path)
 	t, err := f.View.ResolveDirectory(work, path, f.local.children(dir)...)

@@ -79,9 +79,11 @@ func (i *inFlight) idles() <-chan struct{} {
 	return i.idle
 }
 
-// Drain stops new files from being created, for good, and settles.
+// Drain stops new files from being created, for good, deregisters the partitions that
+// are leaving, and settles.
 func (f *FS) Drain(ctx context.Context) []staging.Record {
 	f.draining.Store(true)
+	f.endDepartures(ctx)
 	return f.settle(ctx)
 }
 

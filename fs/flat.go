@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -233,16 +234,24 @@ func (f *FS) removeFlat(ctx context.Context, path string, n catalogview.Node) er
 			return err
 		}
 	}
+	if err := f.removeOwn(ctx, own); err != nil {
+		return err
+	}
+	f.View.Removed(n.Location())
+	f.changedIn(n.Location())
+	f.warnLocal(path, f.local.remove(path))
+	f.keepLocal(path)
+	return nil
+}
+
+// removeOwn removes a directory's own markers.
+func (f *FS) removeOwn(ctx context.Context, own []objectstore.Object) error {
 	for _, o := range own {
 		if err := f.deleteOne(ctx, o.Location); err != nil {
 			return err
 		}
 		f.View.Removed(o.Location)
 	}
-	f.View.Removed(n.Location())
-	f.changedIn(n.Location())
-	f.warnLocal(path, f.local.remove(path))
-	f.keepLocal(path)
 	return nil
 }
 
@@ -270,28 +279,36 @@ func (f *FS) ownMarkers(ctx context.Context, n catalogview.Node) ([]objectstore.
 	return own, nil
 }
 
-// catalogDirectory says why a directory that the catalog has, or its table's
-// projection, is not removed: it is there whatever the store holds.
+// catalogDirectory removes a directory that the catalog has, if it is a partition
+// without objects (see leave), or says why not: one of a projection is there whatever
+// the store holds.
 func (f *FS) catalogDirectory(ctx context.Context, path string, n catalogview.Node) error {
 	if f.ReadOnly {
 		return errReadOnly
 	}
-	if n.Level < len(n.Table.Keys) || len(f.local.children(path)) > 0 {
+	if n.Level < len(n.Table.Keys) || f.holdsLocal(path) {
 		return objectstore.ErrNotEmpty // its partitions
 	}
-	dir := n.Location()
-	for e, err := range f.Store.List(ctx, dir, objectstore.ListOptions{Delimiter: true, Limit: 2}) {
-		if err != nil {
-			return err
-		}
-		if e.Key != dir.Key || e.Prefix || e.Size > 0 {
-			return objectstore.ErrNotEmpty
-		}
+	own, err := f.ownMarkers(ctx, n)
+	if err != nil {
+		return err
 	}
 	if n.Table.Partitions == table.PartitionsProjected {
 		return errProjected
 	}
-	return errRegistered
+	return f.leave(ctx, path, n, own)
+}
+
+// holdsLocal reports whether a directory that lives in the mount alone lies in dir. A
+// staging tree does not count: rm -r does not see it.
+func (f *FS) holdsLocal(dir string) bool {
+	return slices.ContainsFunc(f.local.children(dir), func(base string) bool { return !table.StagingTree(base) })
+}
+
+// tableAt finds the table that path lies below.
+func (f *FS) tableAt(ctx context.Context, path string) (catalogview.Node, error) {
+	parts := strings.SplitN(path, "/", 3)
+	return f.View.Lookup(ctx, child(parts[0], parts[1]))
 }
 
 // rememberDirectory keeps what is remembered of a new directory.

@@ -99,6 +99,11 @@ type Config struct {
 	// its place before the rename is made; 0: 10 s.
 	TemporaryNames, LocalNames, BackupNames Patterns
 	TemporaryLinger                         time.Duration
+	// Deregistrar takes partitions out of the catalog that were removed in the mount,
+	// DeregisterAfter that (0: 30 s), or when the mount ends. nil: registered partitions
+	// are not removed.
+	Deregistrar     Deregistrar
+	DeregisterAfter time.Duration
 	// StoreStatus tells what status.json shows of the store; nil: nothing.
 	StoreStatus func() any
 }
@@ -121,6 +126,7 @@ type FS struct {
 	verified *verified
 
 	publishing inFlight
+	departures *departures
 	draining   atomic.Bool
 }
 
@@ -138,9 +144,12 @@ func New(c Config) *FS {
 	if c.TemporaryLinger == 0 {
 		c.TemporaryLinger = defaultLinger
 	}
+	if c.DeregisterAfter == 0 {
+		c.DeregisterAfter = defaultDeregister
+	}
 	f := &FS{
 		Config: c, names: newNames(), locks: newLockTable(),
-		proc: processTable{root: "/proc"}, started: time.Now(),
+		proc: processTable{root: "/proc"}, started: time.Now(), departures: newDepartures(),
 	}
 	f.owners, f.mapped = &lockOwners{}, &writeBacks{}
 	f.verified = newVerified(f.MetadataTTL)

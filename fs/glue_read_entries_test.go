@@ -49,25 +49,26 @@ func putInBucket(t *testing.T, l *mounttest.Lake, n int, key, content string) {
 
 // glueStatus is what status.json says of a directory of a Glue catalog.
 type glueStatus struct {
-	Kind           string          `json:"kind"`
-	Format         string          `json:"format"`
-	FormatFrom     string          `json:"format_from"`
-	Location       string          `json:"location"`
-	Readable       bool            `json:"readable"`
-	Writable       bool            `json:"writable"`
-	Reason         string          `json:"reason"`
-	PartitionsFrom string          `json:"partitions_from"`
-	ResourceLink   string          `json:"resource_link"`
-	Notes          []string        `json:"notes"`
-	LakeFormation  *bool           `json:"lake_formation"`
-	MultiFormat    json.RawMessage `json:"hasMultiFormatPartitions"`
-	Formats        map[string]int  `json:"formats"`
-	Unregistered   []string        `json:"unregistered"`
-	Unregistereds  int             `json:"unregistered_count"`
-	WithoutObjects []string        `json:"without_objects"`
-	NotListed      int64           `json:"not_listed"`
-	Injected       bool            `json:"injected"`
-	Partitions     int             `json:"partitions"`
+	Kind           string            `json:"kind"`
+	Format         string            `json:"format"`
+	FormatFrom     string            `json:"format_from"`
+	Location       string            `json:"location"`
+	Readable       bool              `json:"readable"`
+	Writable       bool              `json:"writable"`
+	Reason         string            `json:"reason"`
+	PartitionsFrom string            `json:"partitions_from"`
+	ResourceLink   string            `json:"resource_link"`
+	Notes          []string          `json:"notes"`
+	LakeFormation  *bool             `json:"lake_formation"`
+	MultiFormat    json.RawMessage   `json:"hasMultiFormatPartitions"`
+	Formats        map[string]int    `json:"formats"`
+	Unregistered   []string          `json:"unregistered"`
+	Unregistereds  int               `json:"unregistered_count"`
+	Leaving        map[string]string `json:"leaving"`
+	WithoutObjects []string          `json:"without_objects"`
+	NotListed      int64             `json:"not_listed"`
+	Injected       bool              `json:"injected"`
+	Partitions     int               `json:"partitions"`
 }
 
 // catalogStatus reads the status.json of a directory.

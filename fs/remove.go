@@ -246,7 +246,7 @@ func (f *FS) rmdirTable(ctx context.Context, path string) error {
 		}
 		return objectstore.ErrNotEmpty
 	}
-	if len(f.local.children(path)) > 0 {
+	if f.holdsLocal(path) {
 		return objectstore.ErrNotEmpty
 	}
 	f.names.remove(path)

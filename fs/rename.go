@@ -94,6 +94,7 @@ func (m *move) copyable(n catalogview.Node, err error) error {
 // prepare finds the target, and whether it may be replaced.
 func (m *move) prepare(ctx context.Context) error {
 	var err error
+	m.fs.stays(m.to)
 	if m.target, err = m.fs.View.Resolve(ctx, m.to); err != nil {
 		return err
 	}

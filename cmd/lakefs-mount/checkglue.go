@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
+	"github.com/lakefs-mount/lakefs-mount/internal/settings"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/table"
 )
@@ -285,6 +286,10 @@ func (c *catalogCheck) writes() {
 		c.report(finding{what: checkCatalogWrites, detail: "none: no partition is registered (--read-only, --write=none or --catalog-writes=none)"})
 		return
 	}
-	c.report(finding{what: checkCatalogWrites, detail: "not tried: a file in a new partition needs s3:PutObject, and to register it this statement: " +
-		glueCall{action: "BatchCreatePartition"}.policy(c.r)})
+	detail := "not tried: a file in a new partition needs s3:PutObject, and to register it this statement: " +
+		glueCall{action: "BatchCreatePartition"}.policy(c.r)
+	if c.r.settings.Write == settings.WriteDelete {
+		detail += "; to deregister one that is removed: " + glueCall{action: "DeletePartition"}.policy(c.r)
+	}
+	c.report(finding{what: checkCatalogWrites, detail: detail})
 }

@@ -40,6 +40,7 @@ func TestCheckOfAGlueCatalog(t *testing.T) {
 			{checkCatalogWrites, "ok", "glue:BatchCreatePartition"},
 		}},
 		{name: "read-only", flags: []string{"--read-only"}, want: []want{{checkCatalogWrites, "ok", "none"}}},
+		{name: "removing", flags: []string{"--write=delete"}, want: []want{{checkCatalogWrites, "ok", "glue:BatchCreatePartition"}, {checkCatalogWrites, "ok", "glue:DeletePartition"}}},
 		{name: "no catalog writes", flags: []string{"--catalog-writes=none"}, want: []want{{checkCatalogWrites, "ok", "none"}}},
 		{
 			name: "no databases", rule: denied("GetDatabases"), not: []string{checkTables, checkList},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/commit"
+	"github.com/lakefs-mount/lakefs-mount/fs"
 	lakemetrics "github.com/lakefs-mount/lakefs-mount/internal/metrics"
 	"github.com/lakefs-mount/lakefs-mount/internal/settings"
 )
@@ -80,6 +81,14 @@ func registers(r *request) bool {
 
 // registrar is what a publish tells of a partition; nil: nobody.
 func registrar(r *request, view *catalogview.View) commit.Registrar {
+	if !r.source.glue || !registers(r) {
+		return nil
+	}
+	return view
+}
+
+// deregistrar takes removed partitions out of the catalog; nil: nobody does.
+func deregistrar(r *request, view *catalogview.View) fs.Deregistrar {
 	if !r.source.glue || !registers(r) {
 		return nil
 	}

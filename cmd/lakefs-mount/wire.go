@@ -237,6 +237,7 @@ func (l *lake) config(r *request) fs.Config {
 		RenameLimit: v.RenameLimit, LocalDirectories: filepath.Join(v.StateDir, "directories"), StoreStatus: statusOfStore(r, l.store),
 		Passthrough: os.Geteuid() == 0 && !v.NoPassthrough, TemporaryLinger: v.TemporaryLinger,
 		TemporaryNames: r.names.temporary, LocalNames: r.names.local, BackupNames: r.names.backup,
+		Deregistrar: deregistrar(r, l.view), DeregisterAfter: v.DeregisterAfter,
 	}
 }
 

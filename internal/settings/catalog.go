@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"path"
+	"time"
 )
 
 // catalog: which part of a catalog is served, and what of Glue.
@@ -15,6 +16,8 @@ func catalog() []Setting {
 		toggle("discover", "list directories that look like partitions and are not in the catalog too",
 			func(v *Values) *bool { return &v.Discover }),
 		catalogWrites(),
+		timeout("deregister-after", "how long a partition that was removed, and is not made again, stays in the catalog", "30s",
+			func(v *Values) *time.Duration { return &v.DeregisterAfter }),
 	}
 	for i := range all {
 		all[i].Glue = true
@@ -28,7 +31,7 @@ func catalog() []Setting {
 
 // catalogWrites is what may be written into the catalog.
 func catalogWrites() Setting {
-	s := choice("catalog-writes", "what is written into the catalog: none, or the partitions that files are published into",
+	s := choice("catalog-writes", "what is written into the catalog: none, or the partitions that files are published into, and that are removed",
 		CatalogWritesPartitions, []string{CatalogWritesNone, CatalogWritesPartitions},
 		func(v *Values) *string { return &v.CatalogWrites })
 	set := s.set

@@ -83,6 +83,7 @@ type Values struct {
 	Tables          []string // likewise
 	Discover        bool
 	CatalogWrites   string // CatalogWritesNone, CatalogWritesPartitions
+	DeregisterAfter time.Duration
 
 	Config string // absolute path of the settings file; "": none
 	// Secrets are the AWS profiles of the names that a catalog's entries may
