@@ -125,18 +125,26 @@ func (w stagedWrite) shown() string {
 	return path.Join(path.Dir(w.Path), ".lakefs", "staged", strings.TrimPrefix(path.Base("/"+w.Path), "/")+"~"+w.ID[:8])
 }
 
-// stagedStatus are the unpublished files of the whole lake.
+// stagedStatus are the unpublished files of the whole lake that wait to be published.
 func stagedStatus(t *testing.T, l *mounttest.Lake) []stagedWrite {
+	t.Helper()
+	return mountStatusOf(t, l).Staged
+}
+
+// mountStatus is what status.json of the lake has of unpublished files.
+type mountStatus struct {
+	Staged []stagedWrite `json:"staged"`
+	Local  []stagedWrite `json:"local"` // of the mount alone
+}
+
+func mountStatusOf(t *testing.T, l *mounttest.Lake) (status mountStatus) {
 	t.Helper()
 	raw, err := l.ReadFile(".lakefs/status.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var status struct {
-		Staged []stagedWrite `json:"staged"`
-	}
 	if err := json.Unmarshal([]byte(raw), &status); err != nil {
 		t.Fatalf("status.json: %v", err)
 	}
-	return status.Staged
+	return status
 }
