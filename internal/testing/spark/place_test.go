@@ -179,19 +179,23 @@ func (b *tab) checkSeen(t *testing.T, names []string) {
 			known[name] = true
 		}
 	}
+	var strange, grown []string
 	for seen, inPlace := range b.watch.take() {
 		name, ofTable := strings.CutPrefix(seen, path.Join(b.data, b.name)+"/")
-		if !ofTable {
-			continue
+		if ofTable && !known[name] {
+			strange = append(strange, name)
 		}
-		if !known[name] {
-			t.Errorf("%s: %q was seen in the store", b.name, name)
-		}
-		if inPlace {
-			t.Errorf("%s: %q was not put into the store whole", b.name, name)
+		if ofTable && inPlace {
+			grown = append(grown, name)
 		}
 	}
+	if len(strange)+len(grown) > 0 {
+		slices.Sort(strange)
+		t.Errorf("%s: seen in the store: %d names that are none of its files (%q), and files that grew there: %q", b.name, len(strange), first(strange, 4), grown)
+	}
 }
+
+func first(names []string, n int) []string { return names[:min(n, len(names))] }
 
 // checkRequests holds the requests to have been one a new file, and no copies.
 func (b *tab) checkRequests(t *testing.T, before, after []string) {

@@ -26,7 +26,7 @@ func tables() []mounttest.Table {
 		}
 		all = append(all, mounttest.Table{Name: "flat_" + format, Format: format})
 	}
-	for _, name := range []string{"one", "two", "replaced", "killed"} {
+	for _, name := range []string{"one", "two", "replaced", "failed", "killed"} {
 		all = append(all, mounttest.Table{Name: name})
 	}
 	for i := range all {
@@ -87,6 +87,7 @@ func TestSpark(t *testing.T) {
 			}
 			t.Run("together", func(t *testing.T) { w.together(t, p) })
 			t.Run("replaced", func(t *testing.T) { replaced(t, w.table(p, "replaced", "parquet")) })
+			t.Run("failed", func(t *testing.T) { failed(t, w.table(p, "failed", "parquet")) })
 		})
 	}
 	t.Run("locations", w.locations)
@@ -178,6 +179,20 @@ func replaced(t *testing.T, b *tab) {
 			t.Errorf("the store has %q", name)
 		}
 	}
+}
+
+// failed is a job that fails when it has written some of its files.
+func failed(t *testing.T, b *tab) {
+	t.Helper()
+	j := b.job("write")
+	j.Algorithm, j.Mode, j.Rows = "1", "overwrite", rows(0, "a", "b")
+	b.write(t, j)
+	before := b.names(t, b.name)
+	b.lookAway()
+	j.Do, j.Mode, j.Rows = "fail", "append", rows(100, "a", "b", "a", "new")
+	b.spark.must(t, j, nil)
+	b.checkRows(t)
+	b.checkStored(t, before, b.names(t, b.name))
 }
 
 // killed ends the session's JVM in the middle of a job in each place: one task has

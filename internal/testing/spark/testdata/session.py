@@ -69,15 +69,28 @@ def together(job):
         raise RuntimeError("\n".join(failed))
 
 
+def ending(job, how):
+    """The rows of a job, where the last one does how. They are not sorted first: those before it are written."""
+    spark.conf.set("spark.sql.maxConcurrentOutputFileWriters", "100")
+    frame = spark.createDataFrame([tuple(r) for r in job["rows"]], SCHEMA)
+    return frame.selectExpr("id", f"case when id = {job['rows'][-1][0]} then {how} else name end as name", "k")
+
+
+def fail(job):
+    """Writes in one task, which fails at the last row, and the job with it. Of several
+    tasks those that are killed may make their directories again when all was removed."""
+    try:
+        save(job, ending(job, "raise_error('enough')").coalesce(1))
+    except Exception as e:
+        if "enough" not in str(e):
+            raise
+    else:
+        raise RuntimeError("the job did not fail")
+
+
 def hang(job):
     """Writes in two tasks, the second of which never ends. Does not wait for them."""
-    frame = spark.createDataFrame([tuple(r) for r in job["rows"]], SCHEMA)
-    last = job["rows"][-1][0]
-    frame = frame.selectExpr(
-        "id", f"case when id = {last} then reflect('java.lang.Thread', 'sleep', 3600000L) else name end as name", "k"
-    )
-    # Not sorted first: the rows before the last are written.
-    spark.conf.set("spark.sql.maxConcurrentOutputFileWriters", "100")
+    frame = ending(job, "reflect('java.lang.Thread', 'sleep', 3600000L)")
     threading.Thread(target=save, args=(job, frame), daemon=True).start()
 
 
@@ -85,9 +98,12 @@ def pid(_):
     return spark._jvm.java.lang.ProcessHandle.current().pid()
 
 
+JOBS = {"write": write, "read": read, "together": together, "fail": fail, "hang": hang, "pid": pid}
+
+
 def do(job):
     try:
-        return {"rows": {"write": write, "read": read, "together": together, "hang": hang, "pid": pid}[job["do"]](job)}
+        return {"rows": JOBS[job["do"]](job)}
     except Exception:
         return {"error": traceback.format_exc()}
 
