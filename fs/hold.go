@@ -18,17 +18,20 @@ import (
 // "*" is what the first of them was in PATTERN.
 //
 // As traced: sed -i; perl -i; zip; Python's tempfile; rsync; patch; gawk -i inplace;
-// many a program's own; git; the AWS CLI; DuckDB over an old file.
+// many a program's own; git; the AWS CLI; DuckDB over an old file; mktemp; downloads;
+// go build; git once more, its packs and its probe for symbolic links.
 var (
 	DefaultTemporaryNames = []string{ //nolint:gochecknoglobals // a constant table
 		"sed??????", "XX??????", "zi??????", "tmp????????", ".*.??????", "*.o??????", "*.gawk.??????",
 		"*.tmp", "tmp_obj_??????", "*.########", "tmp_*=*",
+		"tmp.??????????", "*.part", "*.partial", "*-go-tmp-umask",
+		"tmp_idx_??????", "tmp_pack_??????", "pack-*.keep", "packed-refs.new", "t??????=HEAD",
 	}
 	// DefaultLocalNames: Hadoop's checksums; vim's swap files and its probe; emacs'
 	// locks; git's and others' locks.
 	DefaultLocalNames = []string{".*.crc", ".*.sw?", ".*.sw?x", "4913", `.\#*`, "*.lock"} //nolint:gochecknoglobals // a constant table
-	// DefaultBackupNames: vim, emacs; Python's fileinput.
-	DefaultBackupNames = []string{"*~", "*.bak"} //nolint:gochecknoglobals // a constant table
+	// DefaultBackupNames: vim, emacs; Python's fileinput; patch.
+	DefaultBackupNames = []string{"*~", "*.bak", "*.orig"} //nolint:gochecknoglobals // a constant table
 )
 
 var errPattern = errors.New("no pattern of a name")

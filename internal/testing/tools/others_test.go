@@ -64,7 +64,7 @@ func TestToolsEditWhatOthersMade(t *testing.T) {
 					t.Errorf("%s is left in the folder", name)
 				}
 			}
-			nothingStaged(t, lake)
+			settle(t, lake)
 		})
 	}
 }

@@ -17,7 +17,8 @@ import (
 const (
 	tableBegin = "<!-- tools: begin; written by go test ./internal/testing/tools -update -->\n"
 	tableEnd   = "<!-- tools: end -->\n"
-	tableHead  = "| tool | exit code | same bytes | names that came and went in the folder |\n|---|---|---|---|\n"
+	tableHead  = "| tool | exit code | bytes equal | requests that a bucket got | names that the store saw |\n|---|---|---|---|---|\n"
+	cells      = 5
 )
 
 func semanticsPath(t *testing.T) string {
@@ -26,9 +27,8 @@ func semanticsPath(t *testing.T) string {
 }
 
 // checkTable holds the table of docs/semantics.md to what was seen, or with
-// -update writes it. The row of a tool that this machine has not got stays.
-// In a bucket the names of directories are none, so that there are fewer: the
-// table, which is of the folder, has to know those that are seen.
+// -update writes it. The row of a tool that failed, or that this machine has not got,
+// stays. The table is of a bucket; in a folder the same holds but for the requests.
 func checkTable(t *testing.T, all []tool, rows map[string]seen, inBucket bool) {
 	t.Helper()
 	raw, err := os.ReadFile(semanticsPath(t))
@@ -39,7 +39,7 @@ func checkTable(t *testing.T, all []tool, rows map[string]seen, inBucket bool) {
 		t.Fatalf("%s has no lines %q and %q", semanticsPath(t), tableBegin, tableEnd)
 	}
 	table := oldRows(old)
-	if len(table) > 0 && !*update {
+	if !*update {
 		for name := range table {
 			if !slices.ContainsFunc(all, func(c tool) bool { return c.name == name }) {
 				t.Errorf("the table has %q, which is no tool", name)
@@ -55,15 +55,15 @@ func checkTable(t *testing.T, all []tool, rows map[string]seen, inBucket bool) {
 			b.WriteString(table[c.name] + "\n")
 		case !ran:
 			continue // not here, or left out by -run
-		case inBucket:
-			c.checkBucket(t, row, table[c.name])
+		case !inBucket:
+			c.checkFolder(t, row, table[c.name])
 		case *update:
 			b.WriteString(c.row(row) + "\n")
 		default:
 			c.checkRow(t, row, table[c.name])
 		}
 	}
-	if *update && !inBucket && !t.Failed() {
+	if *update && inBucket {
 		must(t, os.WriteFile(semanticsPath(t), []byte(before+tableBegin+b.String()+tableEnd+after), 0o644)) //nolint:gosec // documentation
 	}
 }
@@ -72,8 +72,8 @@ func checkTable(t *testing.T, all []tool, rows map[string]seen, inBucket bool) {
 func oldRows(text string) map[string]string {
 	rows := map[string]string{}
 	for line := range strings.Lines(strings.TrimPrefix(text, tableHead)) {
-		if cells := strings.Split(line, " | "); len(cells) == 4 {
-			rows[strings.TrimPrefix(cells[0], "| ")] = strings.TrimSuffix(line, "\n")
+		if list := strings.Split(line, " | "); len(list) == cells {
+			rows[strings.TrimPrefix(list[0], "| ")] = strings.TrimSuffix(line, "\n")
 		}
 	}
 	return rows
@@ -81,53 +81,45 @@ func oldRows(text string) map[string]string {
 
 // row is the tool's line.
 func (c tool) row(s seen) string {
-	same := "yes"
+	same, requests, names := "yes", s.requests, "final names alone"
 	switch {
 	case !s.same:
 		same = "no: " + c.differs
 	case c.note != "":
 		same = "yes; " + c.note
 	}
-	names := "–"
-	if len(s.transient) > 0 {
-		names = "`" + strings.Join(s.transient, "` `") + "`"
+	if c.more != "" {
+		requests += ": " + c.more
 	}
-	return fmt.Sprintf("| %s | %d | %s | %s |", c.name, s.code, same, names)
+	if len(s.names) > 0 {
+		names = "also `" + strings.Join(s.names, "` `") + "`"
+	}
+	return fmt.Sprintf("| %s | %d | %s | %s | %s |", c.name, s.code, same, requests, names)
 }
 
-// checkRow compares a row with the one in the text. Names in directories that
-// were made during the run may be missed by the watcher.
+// checkRow compares a row with the one in the text.
 func (c tool) checkRow(t *testing.T, s seen, old string) {
 	t.Helper()
-	got := c.row(s)
-	if got == old {
-		return
+	if got := c.row(s); got != old {
+		t.Errorf("docs/semantics.md differs from what was seen; if that is right, run with -update\nseen: %s\ntext: %s", got, old)
 	}
-	if s.deep && cut(got) == cut(old) && s.knownTo(old) {
-		return
-	}
-	t.Errorf("docs/semantics.md differs from what was seen; if that is right, run with -update\nseen: %s\ntext: %s", got, old)
 }
 
-// checkBucket compares what was seen in a bucket with the row of the folder. What
-// differs there alone the text tells in other words than the table.
-func (c tool) checkBucket(t *testing.T, s seen, old string) {
+// checkFolder compares what was seen in a folder with the row of the bucket. Names in
+// directories that were made during the run the watcher may have missed.
+func (c tool) checkFolder(t *testing.T, s seen, old string) {
 	t.Helper()
-	if !s.knownTo(old) || c.bucket == "" && cut(c.row(s)) != cut(old) {
-		t.Errorf("what was seen in a bucket is not what docs/semantics.md has\nseen: %s\ntext: %s", c.row(s), old)
+	known := quoted(old)
+	unknown := slices.ContainsFunc(s.names, func(n string) bool { return !slices.Contains(known, n) })
+	if got := c.row(s); unknown || upToRequests(got) != upToRequests(old) {
+		t.Errorf("what was seen in a folder is not what docs/semantics.md has\nseen: %s\ntext: %s", got, old)
 	}
 }
 
-// knownTo tells that a row has every name that came and went.
-func (s seen) knownTo(row string) bool {
-	known := quoted(row)
-	return !slices.ContainsFunc(s.transient, func(n string) bool { return !slices.Contains(known, n) })
-}
-
-// cut is a row without its names.
-func cut(row string) string {
-	cells := strings.Split(row, " | ")
-	return strings.Join(cells[:len(cells)-1], " | ")
+// upToRequests is a row's beginning.
+func upToRequests(row string) string {
+	list := strings.Split(row, " | ")
+	return strings.Join(list[:min(len(list), 3)], " | ")
 }
 
 // quoted are the names of a row.
@@ -141,11 +133,11 @@ func quoted(row string) []string {
 }
 
 // onceEach remembers what f returns.
-func onceEach(f func(string) string) func(string) string {
+func onceEach[V any](f func(string) V) func(string) V {
 	var known sync.Map
-	return func(s string) string {
+	return func(s string) V {
 		if v, ok := known.Load(s); ok {
-			return v.(string) //nolint:forcetypeassert // stored below
+			return v.(V) //nolint:forcetypeassert // stored below
 		}
 		v := f(s)
 		known.Store(s, v)

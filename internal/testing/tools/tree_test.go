@@ -1,7 +1,6 @@
 package tools_test
 
 import (
-	"crypto/sha256"
 	"fmt"
 	iofs "io/fs"
 	"maps"
@@ -10,9 +9,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
+
+// regular is the kind of a node that is a file.
+const regular = "file"
 
 // node is what a walk sees of one name.
 type node struct {
@@ -22,7 +25,7 @@ type node struct {
 // tree walks root: what readdir lists, and nothing else.
 func (c tool) tree(t *testing.T, root string, mtime, mode bool) map[string]node {
 	t.Helper()
-	varies := regexp.MustCompile(c.varies)
+	varies := c.variable()
 	all := make(map[string]node)
 	err := filepath.WalkDir(root, func(path string, d iofs.DirEntry, err error) error {
 		if err != nil || path == root {
@@ -33,7 +36,7 @@ func (c tool) tree(t *testing.T, root string, mtime, mode bool) map[string]node 
 		if err != nil {
 			return err
 		}
-		n := node{kind: "file"}
+		n := node{kind: regular}
 		if mode {
 			n.mode = info.Mode().Perm().String()
 		}
@@ -45,7 +48,7 @@ func (c tool) tree(t *testing.T, root string, mtime, mode bool) map[string]node 
 			n.kind = "directory"
 		case !d.Type().IsRegular():
 			n.kind = d.Type().String()
-		case c.varies == "" || !varies.MatchString(below):
+		case !varies(below):
 			raw, err := os.ReadFile(path)
 			if err != nil {
 				return err
@@ -53,7 +56,7 @@ func (c tool) tree(t *testing.T, root string, mtime, mode bool) map[string]node 
 			if int64(len(raw)) != info.Size() {
 				return fmt.Errorf("%s has %d bytes, and stat says %d", below, len(raw), info.Size())
 			}
-			n.bytes = fmt.Sprintf("%d bytes %x", len(raw), sha256.Sum256(raw))
+			n.bytes = content(raw)
 		}
 		all[below] = n
 		return nil
@@ -62,6 +65,19 @@ func (c tool) tree(t *testing.T, root string, mtime, mode bool) map[string]node 
 		t.Errorf("walk %s: %v", root, err)
 	}
 	return all
+}
+
+// variable tells the files whose bytes vary from run to run.
+func (c tool) variable() func(path string) bool {
+	varies := regexp.MustCompile(c.varies)
+	return func(path string) bool { return c.varies != "" && varies.MatchString(path) }
+}
+
+func inode(info os.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Ino
+	}
+	return 0
 }
 
 // withoutEmpty leaves the directories out in which there is no file: no object is

@@ -6,12 +6,10 @@ import (
 	iofs "io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 	"unsafe"
@@ -123,27 +121,13 @@ func (w *watcher) event(wd int32, mask uint32, name string) {
 	}
 }
 
-// stop ends the watch, and returns the names that came and went, wherever they
-// lay, without what is random in them. What lay in a directory that is gone too
-// goes without saying. Directories count where they are more than the way to an
-// object. deep tells that directories were made meanwhile.
-func (w *watcher) stop(hide func(string) string, directories bool) (transient []string, deep bool) {
+// stop ends the watch, and returns the paths of all files that came in. deep tells
+// that directories were made meanwhile.
+func (w *watcher) stop() (files map[string]struct{}, deep bool) {
 	w.t.Helper()
 	must(w.t, w.drain())
-	gone := func(path string) bool {
-		_, err := os.Lstat(filepath.Join(w.root, path))
-		return err != nil
-	}
-	seen := map[string]struct{}{}
-	for path := range w.names {
-		if !directories && w.deep[path] {
-			continue
-		}
-		if dir := filepath.Dir(path); gone(path) && (dir == "." || !gone(dir)) {
-			seen[hide(filepath.Base(path))] = struct{}{}
-		}
-	}
-	return slices.Sorted(maps.Keys(seen)), len(w.deep) > 0
+	maps.DeleteFunc(w.names, func(path string, _ struct{}) bool { return w.deep[path] })
+	return w.names, len(w.deep) > 0
 }
 
 // drain reads the events up to one of our own.
@@ -182,10 +166,4 @@ func (c tool) hide(t *testing.T) func(string) string {
 		}
 		return s
 	}
-}
-
-// killGroup makes the end of cmd's context the end of all that it started.
-func killGroup(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }

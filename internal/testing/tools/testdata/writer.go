@@ -2,6 +2,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,11 +20,14 @@ func run() error {
 	if err := os.WriteFile("a", []byte("one\n"), 0o644); err != nil {
 		return err
 	}
+	if err := keep(); err != nil {
+		return err
+	}
 	if err := os.WriteFile("a", []byte("two\n"), 0o600); err != nil {
 		return err
 	}
 	for _, text := range []string{"old\n", strings.Repeat("new\n", 100_000)} {
-		if err := replace("b", text); err != nil {
+		if err := errors.Join(replace("b", text), keep()); err != nil {
 			return err
 		}
 	}
@@ -85,9 +89,22 @@ func appendTo(name string, lines ...string) error {
 		if _, err := f.WriteString(line); err != nil {
 			return err
 		}
-		if err := f.Close(); err != nil {
+		if err := errors.Join(f.Close(), keep()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// keep copies what is there for the test to know.
+func keep() error {
+	to := os.Getenv("VERSIONS")
+	if to == "" {
+		return nil
+	}
+	kept, err := os.ReadDir(to)
+	if err != nil {
+		return err
+	}
+	return os.CopyFS(fmt.Sprintf("%s/%06d", to, len(kept)), os.DirFS("."))
 }
