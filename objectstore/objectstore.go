@@ -180,6 +180,14 @@ type Adopter interface {
 	Adopt(ctx context.Context, loc Location, path string, opts PutOptions) (Object, error)
 }
 
+// Returner is an Adopter that gives back what it took.
+type Returner interface {
+	// Return is Adopt undone: the version o becomes the file at path again, which must
+	// not be there, by rename and durably. ErrChanged if o is not what its location
+	// holds. ErrUnavailable: it may have happened.
+	Return(ctx context.Context, o Object, path string) error
+}
+
 // Renamer is a Store with an atomic rename of one object.
 type Renamer interface {
 	// Rename moves src's version to dst under cond, in one step: no observer
