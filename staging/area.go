@@ -26,6 +26,8 @@ var (
 	ErrUnsafe = errors.New("staging directory is not private")
 	// ErrDropped: the write is gone (unlinked, aborted, or its area was closed).
 	ErrDropped = errors.New("write was dropped")
+	// ErrBatched: the write is published together with others, or none of them is.
+	ErrBatched = errors.New("the file is one of several that are published together")
 	// ErrDamaged: the write's record cannot be understood; its bytes are kept.
 	ErrDamaged = errors.New("record is damaged")
 )
@@ -67,9 +69,11 @@ type Area struct {
 	mu       sync.Mutex
 	files    map[string]*File
 	renames  map[string]*Rename
-	aborting map[string]*File // writes without bytes, whose uploads are yet to be aborted
-	spares   []string         // empty directories of writes that ended
-	spared   int              // spares ever, for their names
+	batches  map[string]*Batch
+	batched  map[string]*Batch // by the ids of their members
+	aborting map[string]*File  // writes without bytes, whose uploads are yet to be aborted
+	spares   []string          // empty directories of writes that ended
+	spared   int               // spares ever, for their names
 }
 
 // NewWrite describes a write to be. Path is for people and Prefix is what
@@ -230,6 +234,7 @@ func (a *Area) Close() error {
 	a.mu.Lock()
 	files := a.files
 	a.files, a.renames, a.aborting = nil, nil, nil
+	a.batches, a.batched = nil, nil
 	lock, spares := a.lock, a.spares
 	a.lock, a.spares = nil, nil
 	a.mu.Unlock()

@@ -141,6 +141,7 @@ func Open(dir string, o Options) (*Area, error) {
 	a := &Area{
 		dir: dir, opts: o.withDefaults(),
 		files: make(map[string]*File), renames: make(map[string]*Rename), aborting: make(map[string]*File),
+		batches: make(map[string]*Batch), batched: make(map[string]*Batch),
 	}
 	a.work = newWork(a.opts)
 	_, a.adopts = o.Store.(objectstore.Adopter)

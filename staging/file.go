@@ -46,6 +46,7 @@ type File struct {
 	tidy    bool // the directory has no files but data, blocks and those of the record
 	durable bool // the record's directory entry is
 	bare    bool // no bytes are there: the record is in state Aborting
+	saves   int  // of the record, ever
 
 	mu       sync.Mutex
 	rec      Record
@@ -244,6 +245,7 @@ func (f *File) saveLocked(durable bool) error {
 	if f.bare {
 		rec = rec.withoutBytes()
 	}
+	f.saves++
 	err := f.area.replace(rec, durable)
 	if err == nil && durable && !f.durable {
 		if err = syncDir(f.area.dir); err == nil {

@@ -23,6 +23,8 @@ type Frozen struct {
 
 	file     *File
 	sent     bool // Upload has brought all bytes into the store
+	saves    int  // File.saves at MoveTo
+	stale    bool // File.stale before MoveTo
 	released bool
 }
 

@@ -49,7 +49,7 @@ func (a *Area) load() error {
 }
 
 // loadWrite returns the write id, or nil if nothing of it is worth keeping, as its
-// process ended while it made it, or if it is a [Rename] or has uploads to abort only.
+// process ended while it made it, or if it is a [Rename], a [Batch] or has uploads to abort only.
 func (a *Area) loadWrite(id string) *File {
 	dir := a.path(id)
 	raw, err := readLimited(filepath.Join(dir, recordName), recordMax)
@@ -71,6 +71,13 @@ func (a *Area) loadWrite(id string) *File {
 	}
 	if rec.State == Renaming {
 		a.renames[id] = &Rename{area: a, rec: rec, kept: true}
+		return nil
+	}
+	if rec.isBatch() {
+		b := &Batch{area: a, rec: rec, kept: true}
+		if err := a.rememberBatch(b); err != nil {
+			return a.loadDamaged(id, err)
+		}
 		return nil
 	}
 	if rec.State == Aborting {

@@ -22,7 +22,7 @@ const (
 	recordTemp    = "write.json.tmp"
 	dataName      = "data"
 	blocksName    = "blocks"
-	recordMax     = 8 << 20 // bytes; a larger write.json is none of ours (10,000 parts are some 2 MiB)
+	recordMax     = 64 << 20 // bytes; a larger write.json is none of ours (10,000 parts are some 2 MiB, 10,000 members some 10)
 )
 
 // diskRecord is write.json: the record, and beside it the exact bytes of those
@@ -49,6 +49,7 @@ type exactNames struct {
 	// Of Record.Aborts, in its order; null where the name is UTF-8.
 	AbortBuckets [][]byte `json:"abort_buckets,omitempty"`
 	AbortKeys    [][]byte `json:"abort_keys,omitempty"`
+	Members      [][]byte `json:"members,omitempty"` // of Record.Members, as memberPairs lists them
 }
 
 // exactPair is a name of the record and its place in exactNames.
@@ -82,7 +83,7 @@ func (d *diskRecord) pairs() []exactPair {
 	for i := range d.Aborts {
 		pairs = append(pairs, exactPair{&d.Aborts[i].Bucket, &e.AbortBuckets[i]}, exactPair{&d.Aborts[i].Key, &e.AbortKeys[i]})
 	}
-	return pairs
+	return append(pairs, d.memberPairs()...)
 }
 
 // resized is s with n names, whatever a record on disk says.
@@ -104,11 +105,19 @@ func encodeRecord(r Record) ([]byte, error) {
 	if !odd {
 		d.Exact = nil
 	}
-	raw, err := json.MarshalIndent(d, "", "  ")
+	raw, err := marshal(d)
 	if err != nil {
 		return nil, fmt.Errorf("encode record %s: %w", r.ID, err)
 	}
 	return append(raw, '\n'), nil
+}
+
+// marshal spreads a record out for people, but for a batch's, which is long enough.
+func marshal(d diskRecord) ([]byte, error) {
+	if d.isBatch() {
+		return json.Marshal(d)
+	}
+	return json.MarshalIndent(d, "", "  ")
 }
 
 // parseRecord reads the write.json of the write id. Whatever it does not
@@ -157,11 +166,14 @@ func (r *Record) validate(id string) error {
 	if err := r.validateRename(); err != nil {
 		return err
 	}
+	if err := r.validateBatch(); err != nil {
+		return err
+	}
 	if err := r.validateUploads(); err != nil {
 		return err
 	}
 	switch r.State {
-	case Staged, Publishing, Torn, Failed, Renaming, Aborting:
+	case Staged, Publishing, Torn, Failed, Renaming, Aborting, BatchMoving, BatchMoved, BatchUndoing:
 		return nil
 	}
 	return fmt.Errorf("state %q", r.State)

@@ -60,6 +60,8 @@ func FuzzParseRecord(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(raw)
+	f.Add([]byte(batchRecord))
+	f.Add([]byte(`{"version":1,"state":"moving","exact_bytes":{"members":["/w==",null]},"members":[{"id":"x"},{}]}`))
 	f.Add([]byte(`{"version":1,"exact_bytes":{"abort_keys":["/w==",null,"/w=="]},"aborts":[{"Key":"k"}]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r, err := parseRecord(id, raw)
@@ -68,6 +70,9 @@ func FuzzParseRecord(f *testing.F) {
 		}
 		if r.ID != id || r.Version != 1 || r.Target.Key == "" || r.Size < 0 || r.Data != "" && !isDataName(r.Data) {
 			t.Errorf("accepted: %+v", r)
+		}
+		if (len(r.Members) > 0) != r.isBatch() {
+			t.Errorf("accepted: %d members in state %q", len(r.Members), r.State)
 		}
 		again, err := encodeRecord(r)
 		if err != nil {

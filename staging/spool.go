@@ -134,7 +134,10 @@ func (f *File) isDropped() bool {
 }
 
 // idle tells whether the write only waits for somebody to decide on it.
-func (f *File) idle() bool { return f.Handles() == 0 && f.Record().State != Publishing }
+func (f *File) idle() bool {
+	_, batched := f.area.BatchOf(f.id)
+	return f.Handles() == 0 && f.Record().State != Publishing && !batched
+}
 
 // dropIdle drops the write unless a handle uses it or a publish is under way.
 func (f *File) dropIdle() bool {

@@ -4,7 +4,7 @@
 // A write lives in <staging>/<write id>/ as data (the spool), write.json (its
 // [Record]) and, when it began as an older object, blocks (one byte a block of
 // 128 KiB: 1 where the spool, not the old object, has the bytes). A [Rename] in
-// a store without one has a record alone. There is no
+// a store without one has a record alone, and so has a [Batch]. There is no
 // shared journal: recovery reads the directory, and so can a person.
 //
 // In a store that takes objects in parts ([objectstore.Multipart]) a large file goes up
@@ -97,4 +97,6 @@ type Record struct {
 	// Unsettled: the last publish failed for its caller, and may have taken effect
 	// all the same. It stays until the next publish begins.
 	Unsettled bool `json:"unsettled,omitempty"`
+	// Members are the files of a [Batch]; none in all other records.
+	Members []BatchMember `json:"members,omitempty"`
 }
