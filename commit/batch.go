@@ -1,22 +1,274 @@
 package commit
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"path"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/staging"
 )
 
+// batchAtOnce is how many files of a batch are checked, published and taken back at a
+// time.
+const batchAtOnce = 16
+
 // Member is one file of a batch.
 type Member struct {
 	File *staging.File
 	// To is where it is to be published: Target, Prefix, Path, Format, Cond and Hold
-	// count, as [staging.File.SetTarget] takes them.
+	// count, as [staging.File.SetTarget] takes them. Cond is that nothing is there.
 	To staging.NewWrite
+	// Data: it is data of its table (no hidden name, say), so that the partition that
+	// To lies in is to be in the catalog.
+	Data bool
 }
 
-// PublishAll publishes all members or none.
-func (c *Committer) PublishAll(context.Context, []Member) ([]objectstore.Object, error) {
-	return nil, errors.ErrUnsupported
+// PublishAll publishes all members or none, and returns what they are now, in their
+// order. The files are clean then, and nothing of them is staged; writers of them wait
+// meanwhile. On an error each file is as it was, at its old place.
+//
+// All of it is checked before anything is asked of the store, and the partitions are
+// registered ([Committer.Register]'s errors). Then a record on disk says what is to
+// come, and [Committer.Recover] finishes it. While it goes on a reader may see a part.
+// If one cannot be published those that were are taken back, on the evidence of their
+// write ids; where the store does not answer, or refuses that, the record stays, the
+// error says so, and FinishRenames or the next mount takes them back.
+func (c *Committer) PublishAll(ctx context.Context, members []Member) ([]objectstore.Object, error) {
+	if len(members) == 0 {
+		return nil, nil
+	}
+	if err := c.settleBatches(ctx, members); err != nil {
+		return nil, err
+	}
+	b := &batch{c: c, files: make([]*batchFile, len(members))}
+	for i, m := range members {
+		b.files[i] = &batchFile{Member: m, to: placeOf(m.To)}
+	}
+	unlock, err := c.targets.lockAll(ctx, b.targets())
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	defer b.release()
+	if err := b.publish(ctx); err != nil {
+		return nil, fmt.Errorf("publish %d files together: %w", len(members), err)
+	}
+	objects := make([]objectstore.Object, len(members))
+	for i, f := range b.files {
+		objects[i] = f.made
+	}
+	return objects, nil
+}
+
+func placeOf(w staging.NewWrite) staging.Place {
+	return staging.Place{Target: w.Target, Prefix: w.Prefix, Path: w.Path, Format: w.Format, Cond: w.Cond, Hold: w.Hold}
+}
+
+// batch is one PublishAll, or the publishing of a recovered one's members.
+type batch struct {
+	c     *Committer
+	files []*batchFile
+	note  *staging.Batch
+}
+
+// batchFile is one file of a batch, held from the writers of it.
+type batchFile struct {
+	Member
+	to   staging.Place
+	z    *staging.Frozen // nil: not held
+	was  staging.Record  // before the batch
+	made objectstore.Object
+	by   way
+	done bool // made is in the store
+	// unclear: whether a request that was sent took effect may show later.
+	unclear bool
+	// Of a recovered file, whose Member.File is nil if it is gone:
+	member *staging.BatchMember
+	sound  bool // its bytes are what they were
+}
+
+func (b *batch) targets() []objectstore.Location {
+	all := make([]objectstore.Location, len(b.files))
+	for i, f := range b.files {
+		all[i] = f.to.Target
+	}
+	return all
+}
+
+// each runs do for the files, several at a time, until one fails: none that has begun is
+// broken off for another's failure.
+func (b *batch) each(ctx context.Context, do func(ctx context.Context, f *batchFile) error) error {
+	return inParallel(ctx, b.c.atOnce, b.files, do)
+}
+
+func inParallel[T any](ctx context.Context, atOnce int, all []T, do func(ctx context.Context, t T) error) error {
+	g, over := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	for _, t := range all {
+		if over.Err() != nil {
+			break
+		}
+		g.Go(func() error {
+			if err := over.Err(); err != nil {
+				return err
+			}
+			return do(ctx, t)
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+func (b *batch) publish(ctx context.Context) error {
+	if err := b.hold(ctx); err != nil {
+		return err
+	}
+	note, err := b.c.area.NewBatch(b.members()) // what it has to say of them is checked
+	if err != nil {
+		return err
+	}
+	if err := b.each(ctx, b.check); err != nil {
+		return err
+	}
+	if err := b.register(ctx); err != nil {
+		return err
+	}
+	if err := b.each(ctx, b.secure); err != nil {
+		return err
+	}
+	if note, err = b.c.area.NewBatch(b.members()); err == nil {
+		err = note.Begin()
+	}
+	if err != nil {
+		return err
+	}
+	b.note = note
+	return b.publishNoted(ctx)
+}
+
+// hold freezes the files, in the order in which [staging.Area.BeginMove] does.
+func (b *batch) hold(ctx context.Context) error {
+	order := byAge(b.files)
+	for i, f := range order {
+		if i > 0 && order[i-1].File == f.File {
+			return fmt.Errorf("%q twice: %w", f.to.Path, objectstore.ErrExist)
+		}
+		z, err := f.File.Freeze(ctx)
+		if err != nil {
+			return fmt.Errorf("%q: %w", f.to.Path, err)
+		}
+		f.z, f.was = z, z.Record
+		if z.Clean || z.Record.Base != nil {
+			return fmt.Errorf("%q is published already: %w", z.Record.Path, errors.ErrUnsupported)
+		}
+	}
+	return nil
+}
+
+// byAge is the files in the order of [staging.Area.Files].
+func byAge(files []*batchFile) []*batchFile {
+	order := slices.DeleteFunc(slices.Clone(files), func(f *batchFile) bool { return f.File == nil })
+	slices.SortFunc(order, func(x, y *batchFile) int {
+		a, b := x.File.Record(), y.File.Record()
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
+	return order
+}
+
+func (b *batch) release() {
+	for _, f := range b.files {
+		if f.z != nil {
+			f.z.Release()
+			f.z = nil
+		}
+	}
+}
+
+// members is what the record says of the files.
+func (b *batch) members() []staging.BatchMember {
+	all := make([]staging.BatchMember, len(b.files))
+	for i, f := range b.files {
+		all[i] = staging.BatchMember{
+			ID: f.was.ID, From: f.was.Place(), To: f.to, Data: f.Data, Size: f.z.Size, Sum: f.z.Record.Sum,
+		}
+	}
+	return all
+}
+
+func (b *batch) check(ctx context.Context, f *batchFile) error {
+	return b.c.checkAs(ctx, f.File, f.z.Record.At(f.to))
+}
+
+// register registers the partitions of what is data, each directory once.
+func (b *batch) register(ctx context.Context) error {
+	var first []*batchFile
+	seen := make(map[string]bool)
+	for _, f := range b.files {
+		if dir := path.Dir(f.to.Path); f.Data && !seen[dir] {
+			seen[dir] = true
+			first = append(first, f)
+		}
+	}
+	return inParallel(ctx, b.c.atOnce, first, func(ctx context.Context, f *batchFile) error {
+		return b.c.Register(ctx, f.to.Path, f.to.Target)
+	})
+}
+
+// secure makes it possible to publish the bytes anew after a crash. A store that takes
+// the spool itself has them made durable in any case.
+func (b *batch) secure(ctx context.Context, f *batchFile) error {
+	err := error(nil)
+	if _, adopts := b.c.store.(objectstore.Adopter); adopts {
+		err = f.z.Seal(ctx)
+	} else {
+		err = f.z.Secure(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%q: %w", f.was.Path, err)
+	}
+	return nil
+}
+
+// publishNoted publishes the files, all or none, and drops the note.
+func (b *batch) publishNoted(ctx context.Context) error {
+	for _, f := range b.files {
+		f.z.MoveTo(f.to)
+	}
+	err := b.each(ctx, b.publishOne)
+	if err == nil {
+		err = b.note.SetState(staging.BatchMoved, "")
+	}
+	if err != nil {
+		return b.takeBack(context.WithoutCancel(ctx), err)
+	}
+	for _, f := range b.files {
+		f.z.Published(bearing(f.made, f.z.Record), f.by == byAdopt)
+	}
+	if err := b.note.Drop(); err != nil { // the next mount does
+		b.c.log.LogAttrs(ctx, slog.LevelWarn, "the record of files that are published together stays", slog.Any("error", err))
+	}
+	return nil
+}
+
+func (b *batch) publishOne(ctx context.Context, f *batchFile) error {
+	if f.done {
+		return nil
+	}
+	p := publishing{c: b.c, f: f.File, z: f.z, together: true, sound: f.sound}
+	obj, by, err := p.attempts(ctx)
+	if err != nil {
+		f.unclear = isUnclear(ctx, err)
+		return fmt.Errorf("%q: %w", f.to.Path, err)
+	}
+	f.made, f.by, f.done = obj, by, true
+	return nil
 }

@@ -86,6 +86,7 @@ type Committer struct {
 	retry     time.Duration
 	registrar Registrar
 	targets   targetLocks
+	atOnce    int                                                        // files of a batch
 	verify    func(format, name string, r io.ReaderAt, size int64) error // format.Check
 }
 
@@ -93,7 +94,7 @@ type Committer struct {
 func New(o Options) *Committer {
 	c := &Committer{
 		store: o.Store, area: o.Area, log: o.Log, check: o.CheckFormat, retry: o.Retry,
-		registrar: o.Registrar, verify: format.Check,
+		registrar: o.Registrar, atOnce: batchAtOnce, verify: format.Check,
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
@@ -125,6 +126,9 @@ func (c *Committer) Commit(ctx context.Context, f *staging.File) (objectstore.Ob
 // commit is Commit. told: its error is an answer to who asked for the publish. One
 // that is then not settled must not be sent again without being asked for.
 func (c *Committer) commit(ctx context.Context, f *staging.File, told bool) (objectstore.Object, error) {
+	if err := c.settleBatchOf(ctx, f); err != nil {
+		return objectstore.Object{}, err
+	}
 	target := f.Record().Target
 	for {
 		unlock, err := c.targets.lock(ctx, target)
@@ -203,7 +207,11 @@ func (c *Committer) note(ctx context.Context, z *staging.Frozen, cause error) {
 // ErrEmpty, or the error of reading them. What Options.CheckFormat lets pass is
 // logged, if so asked, and nil.
 func (c *Committer) Check(ctx context.Context, f *staging.File) error {
-	rec := f.Record()
+	return c.checkAs(ctx, f, f.Record())
+}
+
+// checkAs is Check for where rec says that f is to be.
+func (c *Committer) checkAs(ctx context.Context, f *staging.File, rec staging.Record) error {
 	if rec.Format == "" || c.check == CheckOff {
 		return nil
 	}

@@ -1,8 +1,10 @@
 package commit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
@@ -52,6 +54,31 @@ func (t *targetLocks) leave(loc objectstore.Location, l *targetLock) {
 	if l.uses--; l.uses == 0 {
 		delete(t.held, loc)
 	}
+}
+
+// lockAll locks targets, in an order that no two callers reverse. One may be named more
+// than once.
+func (t *targetLocks) lockAll(ctx context.Context, all []objectstore.Location) (unlock func(), err error) {
+	all = slices.Clone(all)
+	slices.SortFunc(all, func(a, b objectstore.Location) int {
+		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Key, b.Key))
+	})
+	all = slices.Compact(all)
+	held := make([]func(), 0, len(all))
+	unlock = func() {
+		for _, one := range held {
+			one()
+		}
+	}
+	for _, loc := range all {
+		one, err := t.lock(ctx, loc)
+		if err != nil {
+			unlock()
+			return nil, err
+		}
+		held = append(held, one)
+	}
+	return unlock, nil
 }
 
 // lockTwo locks two targets, in an order that no two callers reverse.

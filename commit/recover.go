@@ -19,16 +19,20 @@ type Report struct {
 	Undone   []staging.Record // renames that had not begun: the object is at its old name
 }
 
-// Recover settles the writes that were being published and the renames that were
-// half done when an earlier mount ended, and keeps all others: what is staged, torn
+// Recover settles the writes that were being published, alone or together, and the
+// renames that were half done when an earlier mount ended, and keeps all others: what is staged, torn
 // or failed is never published by itself. Of a failed publish that may have taken
 // effect all the same it looks whether it did, and drops what is left then. The
 // partitions of what was published are registered; that one could not be is logged.
 // It may be called again, and ended at any point.
 func (c *Committer) Recover(ctx context.Context) (Report, error) {
 	var report Report
+	batched, err := c.recoverBatches(ctx, &report)
+	if err != nil {
+		return report, err
+	}
 	for _, f := range c.area.Files() {
-		if !f.Recovered() {
+		if !f.Recovered() || batched[f.ID()] {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -140,6 +144,16 @@ func (c *Committer) find(id string) (*staging.File, error) {
 	return f, nil
 }
 
+// refuseMember is staging.ErrBatched for a file that is not to be decided on alone.
+func (c *Committer) refuseMember(id string) error {
+	b, ok := c.area.BatchOf(id)
+	if !ok {
+		return nil
+	}
+	rec := b.Record()
+	return fmt.Errorf("%s: %w, %d of them below %q: name the id %s of all", id, staging.ErrBatched, len(rec.Members), rec.Path, rec.ID)
+}
+
 // Publish publishes a kept write, whatever its state, or finishes a kept rename:
 // what recover --publish does. A write whose path does not lead to its target by now
 // is refused ([*MovedError]) and kept; a nil place looks for nothing. Other errors are
@@ -148,6 +162,12 @@ func (c *Committer) Publish(ctx context.Context, id string, place Place) error {
 	if r, ok := c.area.FindRename(id); ok {
 		_, err := c.finishRename(ctx, r)
 		return err
+	}
+	if b, ok := c.area.FindBatch(id); ok {
+		return c.publishBatch(ctx, b)
+	}
+	if err := c.refuseMember(id); err != nil {
+		return fmt.Errorf("publish %w", err)
 	}
 	f, err := c.find(id)
 	if err != nil {
@@ -169,10 +189,17 @@ func (c *Committer) Publish(ctx context.Context, id string, place Place) error {
 }
 
 // Abort drops a kept write and its bytes, ErrBusy while a program has it open; of
-// a kept rename it drops the note, and what is at either name stays.
+// a kept rename it drops the note, and what is at either name stays. Of files that are
+// published together it takes back what is published, and keeps them.
 func (c *Committer) Abort(ctx context.Context, id string) error {
 	if r, ok := c.area.FindRename(id); ok {
 		return c.abortRename(ctx, r)
+	}
+	if b, ok := c.area.FindBatch(id); ok {
+		return c.abortBatch(ctx, b)
+	}
+	if err := c.refuseMember(id); err != nil {
+		return fmt.Errorf("abort %w", err)
 	}
 	f, err := c.find(id)
 	if err != nil {

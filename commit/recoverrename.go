@@ -29,8 +29,10 @@ func (c *Committer) recoverRename(ctx context.Context, r *staging.Rename, report
 
 // FinishRenames finishes the renames that were left half done, those of this process
 // too: of which the store did not answer, and whose callers were told of an error.
-// What can not be found out or done yet stays noted, and is nothing to log again.
+// What can not be found out or done yet stays noted, and is nothing to log again. So
+// are files that are published together ([Committer.PublishAll]).
 func (c *Committer) FinishRenames(ctx context.Context) {
+	c.finishBatches(ctx)
 	for _, r := range c.area.Renames() {
 		if ctx.Err() != nil {
 			return

@@ -29,6 +29,7 @@ type publishing struct {
 	plain    bool   // the store was found not to copy
 	sound    bool   // the bytes of a recovered write were found to be what they were
 	noted    bool   // the record says "publishing"
+	together bool   // a batch's record says so
 	uploaded string // the upload that the record on disk has complete
 	lost     int    // uploads that were gone, and begun anew
 }
@@ -199,7 +200,7 @@ func (p *publishing) copy(ctx context.Context, src objectstore.Object, opts obje
 // power loss may, where it is not durable: then the write is found staged, and
 // whoever publishes it anew finds it published.
 func (p *publishing) note(ctx context.Context, durable bool) error {
-	if p.noted && !durable {
+	if (p.noted || p.together) && !durable {
 		return nil
 	}
 	err := p.z.Secure(ctx)
