@@ -129,30 +129,35 @@ func inParallel[T any](ctx context.Context, atOnce int, all []T, do func(ctx con
 }
 
 func (b *batch) publish(ctx context.Context) error {
-	if err := b.hold(ctx); err != nil {
-		return err
+	err := b.prepare(ctx)
+	if err == nil {
+		b.note, err = b.c.area.NewBatch(b.members())
 	}
-	note, err := b.c.area.NewBatch(b.members()) // what it has to say of them is checked
-	if err != nil {
-		return err
+	if err == nil {
+		err = b.note.Begin()
 	}
-	if err := b.each(ctx, b.check); err != nil {
-		return err
+	if err == nil {
+		err = b.publishNoted(ctx)
 	}
-	if err := b.register(ctx); err != nil {
-		return err
+	return err
+}
+
+// prepare does what is done before anything is on disk: nothing is to be taken back.
+func (b *batch) prepare(ctx context.Context) error {
+	err := b.hold(ctx)
+	if err == nil {
+		_, err = b.c.area.NewBatch(b.members()) // what it has to say of them is checked
 	}
-	if err := b.each(ctx, b.secure); err != nil {
-		return err
+	if err == nil {
+		err = b.each(ctx, b.check)
 	}
-	if note, err = b.c.area.NewBatch(b.members()); err == nil {
-		err = note.Begin()
+	if err == nil {
+		err = b.register(ctx)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = b.each(ctx, b.secure)
 	}
-	b.note = note
-	return b.publishNoted(ctx)
+	return err
 }
 
 // hold freezes the files, in the order in which [staging.Area.BeginMove] does.
@@ -226,13 +231,11 @@ func (b *batch) register(ctx context.Context) error {
 // secure makes it possible to publish the bytes anew after a crash. A store that takes
 // the spool itself has them made durable in any case.
 func (b *batch) secure(ctx context.Context, f *batchFile) error {
-	err := error(nil)
+	secure := f.z.Secure
 	if _, adopts := b.c.store.(objectstore.Adopter); adopts {
-		err = f.z.Seal(ctx)
-	} else {
-		err = f.z.Secure(ctx)
+		secure = f.z.Seal
 	}
-	if err != nil {
+	if err := secure(ctx); err != nil {
 		return fmt.Errorf("%q: %w", f.was.Path, err)
 	}
 	return nil

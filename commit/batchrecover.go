@@ -112,12 +112,7 @@ func (c *Committer) finishBatch(ctx context.Context, note *staging.Batch) (publi
 	rec = note.Record()
 	if rec.State == staging.BatchMoving {
 		err := c.publishLeft(ctx, note, rec)
-		if err != nil && (isUnclear(ctx, err) || ctx.Err() != nil) {
-			return false, err
-		}
-		if err == nil {
-			err = note.SetState(staging.BatchMoved, "")
-		} else {
+		if err != nil && !isUnclear(ctx, err) && ctx.Err() == nil {
 			err = note.SetState(staging.BatchUndoing, err.Error())
 		}
 		if err != nil {
@@ -138,8 +133,9 @@ func (c *Committer) lockMembers(ctx context.Context, rec staging.Record) (unlock
 	return c.targets.lockAll(ctx, targets)
 }
 
-// publishLeft publishes what of a recovered batch is not published yet; nil: all is.
-// objectstore.ErrUnavailable and ctx's errors will pass; others are for good.
+// publishLeft publishes what of a recovered batch is not published yet; nil: all is, and
+// the note says so. objectstore.ErrUnavailable and ctx's errors will pass; others are
+// for good.
 func (c *Committer) publishLeft(ctx context.Context, note *staging.Batch, rec staging.Record) error {
 	if err := c.registerMembers(ctx, rec.Members); err != nil {
 		return fmt.Errorf("%w: %w", objectstore.ErrUnavailable, err)
@@ -158,6 +154,11 @@ func (c *Committer) publishLeft(ctx context.Context, note *staging.Batch, rec st
 	}
 	if err == nil {
 		err = b.each(ctx, b.publishOne)
+	}
+	if err == nil {
+		if err = note.SetState(staging.BatchMoved, ""); err != nil {
+			err = fmt.Errorf("%w: %w", objectstore.ErrUnavailable, err)
+		}
 	}
 	for _, f := range b.files {
 		switch {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -266,6 +267,19 @@ func (s *calls) Copy(ctx context.Context, dst objectstore.Location, src objectst
 	return o, err
 }
 
+func (s *calls) Delete(ctx context.Context, locs []objectstore.Location) iter.Seq2[objectstore.Location, error] {
+	return func(yield func(objectstore.Location, error) bool) {
+		for _, loc := range locs {
+			err := s.w.call("delete", loc.Key, func() error {
+				return first(s.Store.Delete(ctx, []objectstore.Location{loc}))
+			})
+			if !yield(loc, err) {
+				return
+			}
+		}
+	}
+}
+
 // removing has what a rename by copy needs.
 type removing struct{ *calls }
 
@@ -297,6 +311,10 @@ func (s adopting) Adopt(ctx context.Context, loc objectstore.Location, path stri
 		return err
 	})
 	return o, err
+}
+
+func (s adopting) Return(ctx context.Context, o objectstore.Object, path string) error {
+	return s.w.call("return", o.Key+" "+path, func() error { return s.w.folder.Return(ctx, o, path) })
 }
 
 func (s adopting) Rename(ctx context.Context, dst objectstore.Location, src objectstore.Object, cond objectstore.Cond) (o objectstore.Object, err error) {

@@ -46,12 +46,12 @@ func (f *Folder) returnLocked(ctx context.Context, o Object, dir *parent, path s
 	defer unlock()
 	s := source{dir: dir.fd, name: dir.name}
 	var id string
-	if err := s.version(o, &id); err != nil {
+	if err = s.version(o, &id); err != nil {
 		return err
 	}
 	// Before the rename: ended in between, a mode that its owner cannot open it with
 	// would keep the next mount from its bytes.
-	if err := s.setMode(0o600); err != nil {
+	if err = s.setMode(0o600); err != nil {
 		return err
 	}
 	err = rename(s, &parent{fd: unix.AT_FDCWD, name: path}, unix.RENAME_NOREPLACE)

@@ -15,7 +15,7 @@ func TestReturn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer folder.Close() //nolint:errcheck // only read
-	if err := os.WriteFile(spool, []byte("bytes"), 0o600); err != nil {
+	if err = os.WriteFile(spool, []byte("bytes"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	before, err := os.Stat(spool)
@@ -25,16 +25,16 @@ func TestReturn(t *testing.T) {
 	loc := Location{Bucket: root, Key: "t/f"}
 	adopt := func() Object {
 		t.Helper()
-		o, err := folder.Adopt(t.Context(), loc, spool, PutOptions{
+		o, failed := folder.Adopt(t.Context(), loc, spool, PutOptions{
 			Cond: Cond{IfNoneMatch: true}, Meta: map[string]string{MetaMode: "440"},
 		})
-		if err != nil {
-			t.Fatal(err)
+		if failed != nil {
+			t.Fatal(failed)
 		}
 		return o
 	}
 	o := adopt()
-	if err := folder.Return(t.Context(), o, spool); err != nil {
+	if err = folder.Return(t.Context(), o, spool); err != nil {
 		t.Fatal(err)
 	}
 	after, err := os.Stat(spool)
