@@ -25,49 +25,81 @@ func summed(path string) (of string, ok bool) {
 	return child(dir, name[1:]), true
 }
 
-// sumsOf returns the local file with the checksums of path, if there is one that
-// nobody has open.
-func (f *FS) sumsOf(path string) *stagedNode {
+// sumsOf returns the local file with the checksums of path, or nil, and whether a
+// program has it open.
+func (f *FS) sumsOf(path string) (s *stagedNode, open bool) {
 	dir, base := parent(path)
-	s, _, _ := f.names.stagedAt(child(dir, "."+base+".crc"), 0)
+	s, _, _ = f.names.stagedAt(child(dir, "."+base+".crc"), 0)
 	if s == nil {
-		return nil
+		return nil, false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.hold != staging.Local || s.handles > 0 {
-		return nil
+	if s.hold != staging.Local {
+		return nil, false
 	}
-	return s
+	return s, s.handles > 0
 }
 
 // dropSums removes the checksums of path, which is another file from now on, or none.
 func (f *FS) dropSums(path string) {
-	s := f.sumsOf(path)
-	if s == nil {
-		return
+	if s, open := f.sumsOf(path); s != nil && !open {
+		f.removeSums(s)
 	}
+}
+
+func (f *FS) removeSums(s *stagedNode) {
 	ctx, cancel := f.background()
 	defer cancel()
-	if err := f.unlinkStaged(ctx, s.path()); err != nil {
-		f.Log.Warn("old checksums of a file that changed stay", attrPath(s.path()), slog.Any("error", err))
+	path := s.path()
+	if err := f.unlinkStaged(ctx, path); err != nil {
+		f.Log.Warn("old checksums of a file that changed stay", attrPath(path), slog.Any("error", err))
 	}
 }
 
 // settleSums is for a file at path that is o from now on, by a write that began
-// then: checksums that were made since are its own, and hold as long as o does; older
-// ones go.
+// then: checksums that were made since are its own, be they still written, and hold as
+// long as o does; older ones go.
 func (f *FS) settleSums(path string, o objectstore.Object, began time.Time) {
-	s := f.sumsOf(path)
-	switch {
-	case s == nil:
-	case s.file.Record().Created.Before(began):
-		f.dropSums(path)
-	default:
-		s.mu.Lock()
-		s.sums = versionOf(o)
-		s.mu.Unlock()
+	s, open := f.sumsOf(path)
+	if s == nil {
+		return
 	}
+	s.mu.Lock()
+	own := !s.opened.Before(began)
+	if own {
+		s.sums = versionOf(o)
+	}
+	s.mu.Unlock()
+	if !own && !open {
+		f.removeSums(s)
+	}
+}
+
+// moveSums is for a file that is renamed: its checksums are, by all that is known of
+// Hadoop, about to follow it.
+func (f *FS) moveSums(path string) {
+	if s, _ := f.sumsOf(path); s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.sums = ""
+	}
+}
+
+// sumsMoved ties checksums that got the name path to the file that they are of now.
+func (f *FS) sumsMoved(ctx context.Context, path string) {
+	of, ok := summed(path)
+	if !ok {
+		return
+	}
+	s, _ := f.sumsOf(of)
+	n, err := f.lookup(ctx, of)
+	if s == nil || err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sums = versionOf(n.Object)
 }
 
 // outdated reports whether s has checksums of a version that is not there any more,
@@ -90,6 +122,6 @@ func (f *FS) outdated(ctx context.Context, s *stagedNode) bool {
 	if err != nil && !supersedes(err) {
 		return false // not known: what was true is believed
 	}
-	f.dropSums(path)
+	f.removeSums(s)
 	return true
 }

@@ -30,9 +30,23 @@ func (s *stagedNode) holding() staging.Hold {
 // bytes are as safe as those of any file of this machine that nobody synced.
 func (s *stagedNode) closedHeld(ctx context.Context, hold staging.Hold) syscall.Errno {
 	if hold == staging.Local {
-		return 0
+		return s.fs.fail("close", s.path(), s.file.Note())
 	}
 	return s.fs.fail("close", s.path(), s.file.Sync(ctx))
+}
+
+// noteHeld keeps attributes that were set on a file which nobody has open: what is not
+// published may outlive the mount.
+func (s *stagedNode) noteHeld() {
+	s.mu.Lock()
+	lies := s.hold != staging.Unheld && s.handles == 0
+	s.mu.Unlock()
+	if !lies {
+		return
+	}
+	if err := s.file.Note(); err != nil {
+		s.fs.fail("record", s.path(), err)
+	}
 }
 
 // linger begins the wait of a temporary name that nobody has open: for its rename or

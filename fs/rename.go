@@ -161,6 +161,7 @@ func (m *move) object(ctx context.Context, n catalogview.Node) error {
 	m.fs.Attr.Move(attrKey(n.Object.Location), n.Object.ETag, attrKey(obj.Location), obj.ETag)
 	m.fs.vanished(m.from, n.Object.Location)
 	m.fs.published(m.to, obj)
+	m.fs.moveSums(m.from)
 	m.fs.dropSums(m.to)
 	for _, w := range m.renamed(nil, obj.Location) {
 		if failed := w.file.SetTarget(m.newTarget(w, obj)); failed != nil {

@@ -49,6 +49,7 @@ func (m *move) rename(ctx context.Context, s *stagedNode, w staging.NewWrite) er
 		return m.justPublished(ctx)
 	}
 	m.renamed(s, m.target.Location)
+	m.fs.sumsMoved(ctx, m.to)
 	s.linger()
 	return m.fs.dropReplaced(ctx, was)
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -40,6 +41,7 @@ type stagedNode struct {
 	refusedAt uint64
 	hold      staging.Hold // why it is not published when it is closed
 	lingers   uint64       // waits of a temporary name that began or ended
+	opened    time.Time    // for writing, last
 	sums      string       // the version whose checksums it has, once that is published; see companion.go
 }
 
@@ -178,6 +180,7 @@ func (s *stagedNode) Setattr(ctx context.Context, fh gofs.FileHandle, in *fuse.S
 	if setAttributes(&a, in) {
 		s.file.SetAttributes(a)
 		s.keepPublished(in)
+		s.noteHeld()
 	}
 	s.attributes(&out.Attr)
 	return 0
@@ -272,6 +275,7 @@ func (s *stagedNode) open(ctx context.Context, flags uint32, creates bool) (*sta
 	s.handles++
 	s.lingers++
 	if h.write {
+		s.opened = time.Now()
 		s.writing = append(s.writing, h)
 		s.rule.opened()
 		s.appendOK = true

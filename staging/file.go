@@ -198,6 +198,18 @@ func (f *File) SetAttributes(a Attributes) {
 	f.stale = true
 }
 
+// Note brings the record on the disk, where there is one, up to what SetAttributes
+// changed; it is not made durable.
+func (f *File) Note() error {
+	f.mu.Lock()
+	stale := f.stale && !f.dropped
+	f.mu.Unlock()
+	if !stale {
+		return nil
+	}
+	return f.saveRecord(false)
+}
+
 // SetState notes how far the write has come, and why, on disk too where the
 // write is there; of a torn one the bytes too are made durable, as far as the disk
 // will, and its upload is given up. It waits for a publish that is under way.
