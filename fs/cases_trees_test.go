@@ -78,9 +78,9 @@ def commit_job():
 }
 
 // mountForJobs mounts db.plain, of no partitions, and db.parts, of dt, both Parquet.
-func mountForJobs(t *testing.T, files map[string]string, flags ...string) *mounttest.Lake {
+func mountForJobs(t *testing.T, files map[string]string) *mounttest.Lake {
 	t.Helper()
-	l := mounttest.Mount(t, mounttest.Options{Flags: append([]string{"--write=delete"}, flags...), Tables: []mounttest.Table{
+	l := mounttest.Mount(t, mounttest.Options{Flags: []string{"--write=delete"}, Tables: []mounttest.Table{
 		{Database: "db", Name: "plain"}, {Database: "db", Name: "parts", Keys: []string{"dt:date"}, Files: files},
 	}})
 	writeFile(t, filepath.Join(l.State, "part"), mounttest.Parquet(t, 5))
