@@ -33,6 +33,11 @@ func (d *dirNode) Create(ctx context.Context, base string, flags, mode uint32, o
 	path := child(dir, base)
 	work, cancel := d.fs.background()
 	defer cancel()
+	held, err := d.fs.backups.lockPaths(path)
+	if err != nil {
+		return nil, nil, 0, d.fs.fail("create", path, err)
+	}
+	defer held.unlock()
 	t, err := d.vacant(work, path, thread(ctx), flags&syscall.O_EXCL != 0)
 	if err != nil {
 		return nil, nil, 0, d.fs.fail("create", path, err)
@@ -63,6 +68,9 @@ func (d *dirNode) Create(ctx context.Context, base string, flags, mode uint32, o
 func (f *FS) newFile(path string, t catalogview.Target) staging.NewWrite {
 	w := newWrite(path, t)
 	w.Cond = objectstore.Cond{IfNoneMatch: true}
+	if a := f.backups.at(path); a != nil {
+		w.Cond = objectstore.Cond{IfMatch: a.old.Match}
+	}
 	w.Hold = f.holdOf(path)
 	w.Final = w.Hold == staging.Unheld
 	return w
@@ -127,6 +135,9 @@ func (f *FS) makeDirectory(ctx context.Context, path string, mode uint32) (catal
 	_, base := parent(path)
 	if base == controlName {
 		return none, objectstore.ErrExist
+	}
+	if err := f.partAt(work, path); err != nil {
+		return none, err
 	}
 	if _, err := f.lookup(work, path); err == nil {
 		return none, objectstore.ErrExist

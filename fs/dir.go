@@ -115,7 +115,7 @@ func (d *dirNode) Lookup(ctx context.Context, base string, out *fuse.EntryOut) (
 func (d *dirNode) absent(path string, err error, out *fuse.EntryOut) syscall.Errno {
 	e := d.fs.fail("lookup", path, err)
 	_, base := parent(path)
-	if absence(e) && d.fs.NegativeTTL > 0 && base != temporaryName {
+	if absence(e) && d.fs.NegativeTTL > 0 && base != temporaryName && d.fs.backups.at(path) == nil {
 		out.SetEntryTimeout(d.fs.NegativeTTL)
 	}
 	return e

@@ -95,6 +95,7 @@ func (f *FS) settle(ctx context.Context) []staging.Record {
 	f.publishing.begin()
 	go func() {
 		defer f.publishing.end()
+		f.endBackups()
 		f.endLingers(func(string) bool { return true })
 	}()
 	f.publishing.wait(ctx, f.Metrics.StoreSent.Value)

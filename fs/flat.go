@@ -24,6 +24,9 @@ const localPatience = 2 * time.Second
 // lookup finds what is at path: a directory that lives in the mount alone, or
 // what the view has there. A partition that the catalog has by now is its own.
 func (f *FS) lookup(ctx context.Context, path string) (catalogview.Node, error) {
+	if err := f.backups.absentAway(path); err != nil {
+		return catalogview.Node{}, err
+	}
 	if !f.local.has(path) {
 		return f.View.Lookup(ctx, path)
 	}

@@ -18,9 +18,9 @@
 // given the staged node (names.promise); the open goes on there. truncate(2)
 // takes the same way.
 //
-// Lock order, outermost first: stagedNode.commit, stagedNode.mu, names.mu,
-// lockTable.mu. Only stagedNode.commit, a file's own commit lock, is held
-// across calls to the store; LOOKUP never takes it.
+// Lock order, outermost first: away.lock, stagedNode.commit, stagedNode.mu, names.mu,
+// lockTable.mu. Only away.lock and stagedNode.commit, a file's own commit lock, are
+// held across calls to the store; LOOKUP never takes them.
 package fs
 
 import (
@@ -112,6 +112,7 @@ type Config struct {
 type FS struct {
 	Config
 	names   *names
+	backups backups
 	locks   *lockTable
 	owners  *lockOwners
 	mapped  *writeBacks

@@ -88,6 +88,9 @@ func (o *objectNode) Setattr(ctx context.Context, _ gofs.FileHandle, in *fuse.Se
 	if _, ok := in.GetSize(); ok {
 		return o.redirect(ctx, syscall.O_WRONLY)
 	}
+	if s, _, _ := o.fs.names.stagedAt(o.path(), 0); s != nil && s.name == o.name { // it has a backup name by now
+		return s.Setattr(ctx, nil, in, out)
+	}
 	if err := o.fs.mayChange(o.object(), WriteOverwrite); err != nil {
 		return o.fs.fail("setattr", o.path(), err)
 	}

@@ -131,6 +131,10 @@ func (h *dirHandle) fetch(ctx context.Context, path string) (more bool, err erro
 		h.failed = err
 		return false, err
 	}
+	n, named := f.backups.listed(n)
+	if !named {
+		return h.fetch(ctx, path)
+	}
 	dir, base := parent(n.Path)
 	h.given.add(base, n.Kind.Directory())
 	if h.last = n; dir != path {

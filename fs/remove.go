@@ -21,7 +21,7 @@ var (
 
 // Unlink removes a name: an unpublished file, and the published one.
 func (d *dirNode) Unlink(_ context.Context, base string) syscall.Errno {
-	return d.take("unlink", base, d.fs.unlink)
+	return d.take("unlink", base, d.fs.unlinkHeldBack)
 }
 
 // take runs the removal of a name of d.

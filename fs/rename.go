@@ -50,6 +50,7 @@ type move struct {
 	noReplace bool
 	target    catalogview.Target
 	old       *objectstore.Object // what is published at the target; nil: nothing
+	held      lockedBackups       // what is held back of both names
 }
 
 func (m *move) run(ctx context.Context) error {
@@ -59,6 +60,12 @@ func (m *move) run(ctx context.Context) error {
 	if entryPath(m.to) {
 		return errEntryWrite
 	}
+	held, done, err := m.settleBackups(ctx)
+	defer held.unlock()
+	if done || err != nil {
+		return err
+	}
+	m.held = held
 	s, _, _ := m.fs.names.stagedAt(m.from, 0)
 	if s != nil {
 		return m.staged(ctx, s)
@@ -104,6 +111,10 @@ func (m *move) prepare(ctx context.Context) error {
 		if s, _, _ := m.fs.names.stagedAt(m.to, 0); s != nil && m.noReplace {
 			return objectstore.ErrExist
 		}
+		if a := m.held.from(m.to); a != nil {
+			m.old = &a.old
+			return m.fs.mayChange(a.old, WriteOverwrite)
+		}
 		return m.fs.mayCreate()
 	case err != nil:
 		return err
@@ -145,11 +156,17 @@ func (m *move) object(ctx context.Context, n catalogview.Node) error {
 	if err = m.checkFormat(ctx, n, from); err != nil {
 		return err
 	}
+	if m.holdsBack(n) {
+		return m.holdBack(ctx, n)
+	}
 	writers, err := m.fs.holdWriters(m.from) // until they have the new target
 	if err != nil {
 		return err
 	}
 	defer unlockAll(writers)
+	if err = m.fs.secureBackup(ctx, m.to); err != nil {
+		return err
+	}
 	m.detachOld()
 	obj, err := m.fs.Committer.Rename(ctx, commit.Move{From: n.Object, To: m.target.Location, Cond: m.condition(), Path: m.to})
 	if err != nil {
@@ -160,6 +177,7 @@ func (m *move) object(ctx context.Context, n catalogview.Node) error {
 	}
 	m.fs.Attr.Move(attrKey(n.Object.Location), n.Object.ETag, attrKey(obj.Location), obj.ETag)
 	m.fs.vanished(m.from, n.Object.Location)
+	m.fs.replaced(m.to)
 	m.fs.published(m.to, obj)
 	m.fs.moveSums(m.from)
 	m.fs.dropSums(m.to)
@@ -183,9 +201,9 @@ func (m *move) detachOld() {
 // are only inserted nowhere.
 func (m *move) condition() objectstore.Cond {
 	switch {
-	case m.noReplace, m.old == nil && (m.fs.flat || m.target.Table.InsertOnly()):
+	case m.old == nil && (m.noReplace || m.fs.flat || m.target.Table.InsertOnly()):
 		return objectstore.Cond{IfNoneMatch: true}
-	case m.fs.flat:
+	case m.fs.flat, m.held.from(m.to) != nil:
 		return objectstore.Cond{IfMatch: m.old.Match}
 	}
 	return objectstore.Cond{}
@@ -229,6 +247,12 @@ func (m *move) renamed(s *stagedNode, loc objectstore.Location) []*stagedNode {
 func (m *move) directory(ctx context.Context, n catalogview.Node) error {
 	if n.Registered || partition(n.Table, n.Level, m.from) {
 		return errPartitionMove
+	}
+	if err := m.held.part(ctx); err != nil {
+		return err
+	}
+	if err := m.fs.partBelow(ctx, m.from); err != nil {
+		return err
 	}
 	from, err := m.fs.View.Resolve(ctx, m.from)
 	if err != nil {

@@ -185,7 +185,7 @@ func (s *stagedNode) letGo(h *stagedHandle) bool {
 // dropReplaced removes what a new file had been renamed over, once it goes on to
 // another name before its publish: to programs the old file was gone already.
 func (f *FS) dropReplaced(ctx context.Context, was staging.Record) error {
-	if was.Base != nil || was.Cond.IfMatch == "" {
+	if was.Base != nil || was.Cond.IfMatch == "" || f.backups.at(was.Path) != nil {
 		return nil
 	}
 	old, err := f.Store.Stat(ctx, was.Target)

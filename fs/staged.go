@@ -42,6 +42,7 @@ type stagedNode struct {
 	hold      staging.Hold // why it is not published when it is closed
 	lingers   uint64       // waits of a temporary name that began or ended
 	opened    time.Time    // for writing, last
+	passed    bool         // its name leads to an object with its bytes: nobody is to write here any more
 	sums      string       // the version whose checksums it has, once that is published; see companion.go
 }
 
@@ -269,7 +270,7 @@ func (s *stagedNode) open(ctx context.Context, flags uint32, creates bool) (*sta
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended {
+	if s.ended || s.passed && h.write {
 		return nil, false
 	}
 	s.handles++

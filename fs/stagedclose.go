@@ -240,6 +240,7 @@ func (s *stagedNode) publishClosed(ctx context.Context) syscall.Errno {
 func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 	s.fs.publishing.begin()
 	defer s.fs.publishing.end()
+	defer s.fs.backups.lockFor(s.file.Record().Path)()
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	if !s.file.Dirty() && s.file.Poisoned() == nil {
@@ -277,9 +278,15 @@ func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 // commitVersion asks for the publish of the bytes as they are. The caller holds commit.
 func (s *stagedNode) commitVersion(ctx context.Context) (objectstore.Object, error) {
 	began := time.Now()
+	if err := s.fs.secureBackup(ctx, s.file.Record().Path); err != nil {
+		return objectstore.Object{}, err
+	}
 	obj, err := s.fs.Committer.Commit(ctx, s.file)
 	if !isEmpty(err) {
 		s.fs.observePublish(began, err)
+	}
+	if err == nil || unregistered(err) != nil {
+		s.fs.replaced(s.file.Record().Path)
 	}
 	return obj, err
 }

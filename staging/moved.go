@@ -10,9 +10,9 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
-// detachMax is the size in bytes up to which an object is fetched for the files over
-// it before it is removed: a removal does not wait for more.
-const detachMax = 64 << 20
+// DetachMax is the size in bytes up to which [Area.Detach] fetches an object for the
+// files over it before it is removed: a removal does not wait for more.
+const DetachMax = 64 << 20
 
 // Moving are the files over one version while the version gets another name: nobody
 // changes their bytes, and reads that do not find it wait. It is for one goroutine.
@@ -161,7 +161,7 @@ func (f *File) awaitMove(ctx context.Context, l *layer) bool {
 // with objectstore.ErrChanged then, as when others remove it. An error tells of files
 // that still need o, and nothing else.
 func (a *Area) Detach(ctx context.Context, o objectstore.Object, patience time.Duration) error {
-	if o.Size > detachMax {
+	if o.Size > DetachMax {
 		return nil
 	}
 	var all error

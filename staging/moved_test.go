@@ -191,7 +191,7 @@ func TestDetachFails(t *testing.T) {
 	f, old := e.overOlder(t)
 	mustWrite(t, f, 0, "PATCH")
 	large := old
-	large.Size = detachMax + 1
+	large.Size = DetachMax + 1
 	if err := e.area.Detach(t.Context(), large, time.Minute); err != nil {
 		t.Errorf("of a large object: %v", err)
 	}

@@ -1,0 +1,158 @@
+package fs
+
+import (
+	"context"
+	"time"
+
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
+)
+
+// Editors rename a file to a backup name, write it anew, and remove the backup. Made
+// at once, the store would have no such file for a while. So the rename of a published
+// file to a backup name of its own is held back: to programs of this mount it has taken
+// place, and in the store nothing has. The backup is a staged file that begins as the
+// object, without bytes of its own. It ends in one of these ways:
+//
+//   - A new file is published in the old one's place: an overwrite of the object. The
+//     backup has been given the bytes before, and is a file of a temporary name from
+//     then on.
+//   - The backup is removed, and so is the object; or it is renamed back.
+//   - Nothing of this happens in TemporaryLinger, or the mount ends, or another rename
+//     needs it: then the rename is made.
+//
+// Killed before, the mount has renamed nothing.
+
+// away is a file whose rename is held back. Its lock keeps it as it is; it comes before
+// any stagedNode.commit.
+type away struct {
+	fs         *FS
+	from, to   string
+	old        objectstore.Object // which is at from in the store
+	target     catalogview.Target // of to
+	attributes staging.Attributes // which the backup began with
+	lock       commitLock
+
+	// Guarded by lock. backup is what to leads to, one of its reservations is ours;
+	// nil: it is an ordinary file by now, or none. owed: none, so that the object is to
+	// go too, unless a new file takes its place.
+	backup *stagedNode
+	owed   bool
+}
+
+// madeOf reports whether base is a name of p that is made of name by a pattern's "*".
+func (p Patterns) madeOf(base, name string) bool {
+	base, name = bytewise(base), bytewise(name)
+	for _, one := range p.list {
+		m := one.name.FindStringSubmatch(base)
+		if m != nil && one.star > 0 && m[one.star] == name && one.hasLetter(m) && one.beside == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsBack reports whether the rename of a published file is to be held back. Of one
+// that somebody writes to it is not, nor of an object that would take long to fetch.
+func (m *move) holdsBack(n catalogview.Node) bool {
+	f := m.fs
+	dir, name := parent(m.from)
+	newDir, base := parent(m.to)
+	return m.old == nil && dir == newDir && f.BackupNames.madeOf(base, name) && !f.draining.Load() &&
+		(!f.flat || n.Object.Size <= staging.DetachMax) &&
+		f.holdOf(m.from) == staging.Unheld && len(f.names.writersAt(m.from)) == 0
+}
+
+// holdBack renames a published file for programs of this mount alone.
+func (m *move) holdBack(ctx context.Context, n catalogview.Node) error {
+	f := m.fs
+	old, err := f.Store.Stat(ctx, n.Object.Location)
+	if supersedes(err) || err == nil && old.ETag != n.Object.ETag {
+		f.superseded(n.Object.Location)
+	}
+	if err == nil {
+		err = f.mayChange(old, WriteOverwrite)
+	}
+	if err != nil {
+		return err
+	}
+	w := newWrite(m.to, m.target)
+	w.Base, w.Cond = &old, objectstore.Cond{IfNoneMatch: true}
+	w.Hold, w.Final = staging.Temporary, false
+	w.Attributes = f.baseAttributes(old)
+	w.Attributes.MTimeSet = true
+	file, err := f.Area.Create(ctx, w)
+	if err != nil {
+		return err
+	}
+	a := &away{fs: f, from: m.from, to: m.to, old: old, target: m.target, attributes: w.Attributes, lock: newCommitLock()}
+	m.renamed(nil, old.Location)
+	a.backup = f.nodeOf(file, m.to, true)
+	f.backups.add(a)
+	f.changedIn(old.Location)
+	f.dropSums(m.to)
+	a.wait()
+	return nil
+}
+
+// wait has the rename made after a while, if nothing has become of it by then.
+func (a *away) wait() {
+	if a.fs.draining.Load() {
+		return // Drain makes it, or leaves it
+	}
+	time.AfterFunc(a.fs.TemporaryLinger, a.lingered)
+}
+
+func (a *away) lingered() {
+	a.fs.publishing.begin()
+	defer a.fs.publishing.end()
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	if a.fs.backups.at(a.from) != a || a.fs.draining.Load() {
+		return
+	}
+	if a.replacing() || a.backup != nil && a.backup.isWritten() {
+		a.wait()
+		return
+	}
+	ctx, cancel := a.fs.lasting()
+	defer cancel()
+	_ = a.make(ctx) // it is logged
+}
+
+// replacing reports whether a new file is being written in the old one's place.
+func (a *away) replacing() bool { return len(a.fs.names.writersAt(a.from)) > 0 }
+
+// isWritten reports whether somebody has the file open for writing.
+func (s *stagedNode) isWritten() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.writing) > 0
+}
+
+// endBackups makes the renames that are held back, but for those in whose place a file
+// is being written.
+func (f *FS) endBackups() {
+	over := make(chan struct{})
+	slots := make(chan struct{}, lingersAtOnce)
+	all := f.backups.all(func(*away) bool { return true })
+	for _, a := range all {
+		go func() {
+			defer func() { over <- struct{}{} }()
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			a.lock.Lock()
+			defer a.lock.Unlock()
+			if f.backups.at(a.from) != a || a.replacing() {
+				return
+			}
+			ctx, cancel := f.lasting()
+			defer cancel()
+			_ = a.make(ctx) // it is logged
+		}()
+	}
+	for range all {
+		<-over
+	}
+}
