@@ -92,6 +92,7 @@ func TestSpark(t *testing.T) {
 	}
 	t.Run("locations", w.locations)
 	t.Run("killed", w.killed)
+	t.Run("unmounted", w.unmounted)
 }
 
 // modes writes a partitioned table in each mode.
@@ -227,6 +228,25 @@ func afterKill(t *testing.T, b *tab) {
 	b.write(t, j)
 	j.Rows = rows(200, "a", "d")
 	b.write(t, j)
+}
+
+// unmounted: what is the mount's alone is not published when it ends.
+func (w *world) unmounted(t *testing.T) {
+	for _, p := range w.places {
+		if p.lake == nil {
+			continue
+		}
+		p.lookAway()
+		p.lake.Unmount()
+		if seen := p.watch.take(); len(seen) > 0 {
+			t.Errorf("%s: the unmount published %v", p.name, seen)
+		}
+		for _, name := range p.names(t, "") {
+			if _, below, _ := strings.Cut(name, "/"); !final.MatchString(below) {
+				t.Errorf("%s: the store has %q", p.name, name)
+			}
+		}
+	}
 }
 
 // there tells whether there is a file of the pattern.
