@@ -32,8 +32,10 @@ type task struct {
 	Name   string // of the content
 	Size   int
 	Off    int64
-	Sync   bool // fsync before the close
-	Chunks int  // bytes a write; 0: 1 MiB
+	Sync   bool   // fsync before the close
+	Chunks int    // bytes a write; 0: 1 MiB
+	Mode   uint32 // of "create": fchmod before the close; 0: none
+	Steps  []task // of "steps": one after the other, until one fails
 }
 
 // errDead: a call failed for the daemon is gone.
@@ -51,6 +53,9 @@ type outcome struct {
 	IO    bool              // EIO
 	Raw   []byte            // of "read"
 	Files map[string]string // of "walk": brief of each file, by path below Path
+	Done  int               // of "steps": how many answered 0
+	Mode  uint32            // of "stat"
+	MTime int64             // of "stat"; a second
 }
 
 // agent is a process that works in a mount, and outlives it.
@@ -207,6 +212,29 @@ func (h *handles) run(k task, o *outcome) (err error) {
 		return os.Remove(k.Path)
 	case "copy":
 		return k.copy()
+	case "mkdir":
+		if err = os.Mkdir(k.Path, 0o755); errors.Is(err, iofs.ErrExist) { // of an attempt before
+			return nil
+		}
+		return err
+	case "remove all":
+		return os.RemoveAll(k.Path)
+	case "utimes":
+		return os.Chtimes(k.Path, stamp, stamp)
+	case "stat":
+		info, failed := os.Stat(k.Path)
+		if failed == nil {
+			o.Mode, o.MTime = uint32(info.Mode().Perm()), info.ModTime().Unix()
+		}
+		return failed
+	case "steps":
+		for _, step := range k.Steps {
+			if err := h.run(step, o); err != nil {
+				return fmt.Errorf("step %d: %w", o.Done+1, err)
+			}
+			o.Done++
+		}
+		return nil
 	case "renamed before its close":
 		return k.renamedWhileOpen()
 	case "hold":
@@ -220,6 +248,9 @@ func (h *handles) run(k task, o *outcome) (err error) {
 	}
 	return fmt.Errorf("no task is called %q", k.Do)
 }
+
+// stamp is the time that "utimes" sets.
+var stamp = time.Date(2020, 2, 2, 2, 2, 2, 0, time.UTC)
 
 // walk is what a directory shows, file by file.
 func walk(root string) (map[string]string, error) {
@@ -244,6 +275,9 @@ func (k *task) write(flag int) error {
 		return err
 	}
 	err = k.fill(f, flag&os.O_APPEND != 0)
+	if err == nil && k.Mode != 0 {
+		err = f.Chmod(os.FileMode(k.Mode))
+	}
 	if err == nil && k.Sync {
 		err = f.Sync()
 	}

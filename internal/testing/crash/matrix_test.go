@@ -62,7 +62,8 @@ func TestFault(t *testing.T) {
 func recoveredOperations() []string {
 	names := []string{"publish small", "publish large", "overwrite small", "patch large", "rename", "rename over"}
 	if soaking() {
-		names = append(names, "append to small", "append to large", "copy large", "publish and fsync large")
+		names = append(names, "append to small", "append to large", "copy large", "publish and fsync large",
+			"temporary", "temporary over", "temporary over, large", "local")
 	}
 	return names
 }
@@ -77,7 +78,7 @@ type matrix struct {
 
 func newMatrix(t *testing.T, op operation) *matrix {
 	t.Helper()
-	return &matrix{rig: newRig(t, rigOptions{s3: true, limit: 10 * time.Minute}), op: op}
+	return &matrix{rig: newRig(t, rigOptions{s3: true, limit: 10 * time.Minute, flags: op.flags}), op: op}
 }
 
 // each calls round with 1, 2, … until it tells that there is no such request.
@@ -117,6 +118,7 @@ func (m *matrix) undisturbed() {
 	if err := m.run(m.op); err != nil {
 		m.t.Fatalf("%s: %v\n%s", m.op.name, err, m.trace())
 	}
+	m.up()
 	m.t.Logf("%s:\n%s", m.op.name, m.trace())
 	m.asked = m.gate.requests(m.Key(m.part))
 	parts := slices.ContainsFunc(m.asked, func(q request) bool { return q.op == "UploadPart" })
@@ -139,6 +141,7 @@ func (m *matrix) wantPublished() {
 	have, state := m.wantState(&m.op, "new")
 	m.wantMountShows(have)
 	m.wantOnce(&m.op, state)
+	m.wantHeldPublished(&m.op)
 	m.wantClean()
 }
 
@@ -159,6 +162,7 @@ func (m *matrix) once(kind fault, k int) (met bool) {
 	if err != nil {
 		m.t.Errorf("one fault was not ridden out: %v", err)
 	}
+	m.up()
 	m.wantPublished()
 	m.explain(kind, k, err)
 	if hit != nil {
@@ -178,6 +182,7 @@ func (m *matrix) forGood(kind fault, k int) (met bool) {
 		if err != nil {
 			m.t.Errorf("undisturbed: %v\n%s", err, m.trace())
 		}
+		m.up()
 		return false
 	}
 	if err == nil {
@@ -187,7 +192,7 @@ func (m *matrix) forGood(kind fault, k int) (met bool) {
 	}
 	m.rounds++
 	m.killed()
-	m.recovered(err == nil, k%2 == 0)
+	m.recovered(err == nil, k%2 == 0 && !m.op.isHeld())
 	m.explain(kind, k, err)
 	return true
 }
@@ -265,6 +270,7 @@ func (m *matrix) killAt(when fault, at int) bool {
 		if err != nil {
 			m.t.Errorf("undisturbed: %v", err)
 		}
+		m.up()
 		return false
 	}
 	m.killed()

@@ -20,6 +20,7 @@ type operation struct {
 	target string // what is published
 	task   task   // its paths are names in the directory
 	writes bool   // its bytes exist nowhere else: lost is what is neither published nor staged
+	held          // of names that are not published at the close
 }
 
 func small(name string) []byte { return content(name, smallSize) }
@@ -93,7 +94,7 @@ func operations() []operation {
 	for i := range all {
 		all[i].target = "f.csv"
 	}
-	return all
+	return append(all, heldOperations()...)
 }
 
 // named finds an operation.

@@ -36,6 +36,8 @@ type rig struct {
 	orphaned            int       // uploads of which the mount was never told
 	atKill              string    // the records that the last kill left
 	atRandom            bool      // the kills are: see forgive
+	done                int       // steps of the last run that answered 0
+	down                bool      // the daemon has been unmounted
 	killedAt, startedAt time.Time // the last times; what the gate sees between was sent by the dead
 }
 
@@ -143,6 +145,9 @@ func (r *rig) see() {
 
 // run has an operation done in the directory of the round.
 func (r *rig) run(op operation) error {
+	if op.isHeld() {
+		return r.runHeld(&op, 0)
+	}
 	k := op.task
 	k.Path = r.Path(r.part + "/" + k.Path)
 	if k.To != "" {
@@ -154,7 +159,9 @@ func (r *rig) run(op operation) error {
 // killed ends the daemon, unless something has done so, and waits for what it began.
 func (r *rig) killed() {
 	r.t.Helper()
-	r.Kill()
+	if !r.down {
+		r.Kill()
+	}
 	r.killedAt = time.Now()
 	if r.gate != nil {
 		r.gate.settled(r.t)
@@ -165,7 +172,7 @@ func (r *rig) killed() {
 // Start mounts, and knows when.
 func (r *rig) Start(flags ...string) {
 	r.t.Helper()
-	r.startedAt = time.Now()
+	r.startedAt, r.down = time.Now(), false
 	r.Lake.Start(flags...)
 }
 
@@ -219,6 +226,7 @@ type staged struct {
 	Open  bool   `json:"open"`
 	Size  int64  `json:"size"`
 	Error string `json:"error"`
+	Hold  string `json:"hold"`
 }
 
 // shown is where the mount shows its bytes.
@@ -229,17 +237,25 @@ func (w staged) shown() string {
 // kept asks the mount what is staged.
 func (r *rig) kept() []staged {
 	r.t.Helper()
-	o, err := r.agent.ask(task{Do: "read", Path: r.Path(".lakefs/status.json")})
+	s, err := r.status()
 	if err != nil {
 		r.t.Fatalf("status.json: %v", err)
 	}
-	var status struct {
-		Staged []staged `json:"staged"`
+	return s.Staged
+}
+
+// status is of status.json what is not published.
+type status struct {
+	Staged []staged `json:"staged"`
+	Local  []staged `json:"local"`
+}
+
+func (r *rig) status() (s status, err error) {
+	o, err := r.agent.ask(task{Do: "read", Path: r.Path(".lakefs/status.json")})
+	if err == nil {
+		err = json.Unmarshal(o.Raw, &s)
 	}
-	if err := json.Unmarshal(o.Raw, &status); err != nil {
-		r.t.Fatalf("status.json: %v", err)
-	}
-	return status.Staged
+	return s, err
 }
 
 // keptByCommand is kept as the command tells it.
@@ -307,6 +323,9 @@ func (r *rig) wantOnce(op *operation, state string) {
 	r.t.Helper()
 	if !r.OnS3() {
 		return
+	}
+	if op.directory() {
+		return // what is taken back and published again is so under another condition
 	}
 	key := r.Key(r.part + "/" + op.target)
 	var made []request

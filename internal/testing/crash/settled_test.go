@@ -13,6 +13,10 @@ func (r *rig) wantSettled(op *operation, acknowledged, complete bool) {
 	if r.gate != nil {
 		r.gate.settled(r.t)
 	}
+	if op.isHeld() {
+		r.wantHeldSettled(op, acknowledged)
+		return
+	}
 	allowed := []string{"old", "new"}
 	if acknowledged {
 		allowed = []string{"new"}

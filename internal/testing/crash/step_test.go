@@ -17,7 +17,7 @@ func TestKillBeforeEachStep(t *testing.T) {
 			}
 			t.Run(store+", "+op.name, func(t *testing.T) {
 				t.Parallel()
-				s := &stepper{rig: newRig(t, rigOptions{s3: store == "bucket", trap: true, limit: 10 * time.Minute}), op: op}
+				s := &stepper{rig: newRig(t, rigOptions{s3: store == "bucket", trap: true, limit: 10 * time.Minute, flags: op.flags}), op: op}
 				s.start()
 				s.everyStep()
 			})
@@ -36,8 +36,11 @@ func (s *stepper) everyStep() {
 	s.t.Helper()
 	steps := s.undisturbed()
 	for n := 1; n <= len(steps)+20; n++ { // there may be more in another life
-		if n <= len(steps) && repeated(steps, n-1) {
+		if n <= len(steps) && (repeated(steps, n-1) || s.op.isHeld() && !sampled(n, len(steps))) {
 			continue
+		}
+		if n > len(steps) && s.op.isHeld() && !soaking() {
+			break
 		}
 		if !s.killBefore(n) {
 			break
@@ -75,6 +78,7 @@ func (s *stepper) undisturbed() []string {
 	err := s.run(s.op)
 	s.settle()
 	steps := s.trap.Steps()
+	s.up()
 	if err != nil {
 		s.t.Fatalf("undisturbed: %v", err)
 	}
@@ -88,6 +92,15 @@ func (s *stepper) undisturbed() []string {
 	}
 	s.t.Logf("%s: %d steps:\n  %s", s.op.name, len(steps), strings.Join(list, "\n  "))
 	return steps
+}
+
+// samples are the steps of a held name's operation before which a run kills: others
+// in each, but in a soak all.
+const samples = 6
+
+func sampled(n, steps int) bool {
+	every := uint64(max(1, steps/samples))
+	return soaking() || (uint64(n)+seed())%every == 0
 }
 
 // settle waits until what is done behind an answer is done.
@@ -110,6 +123,7 @@ func (s *stepper) killBefore(n int) bool {
 		if err != nil {
 			s.t.Errorf("undisturbed: %v", err)
 		}
+		s.up()
 		return false
 	}
 	s.killed()
