@@ -148,6 +148,14 @@ func (f *FS) makeDirectory(ctx context.Context, path string, mode uint32) (catal
 	if err := f.mayCreate(); err != nil {
 		return none, err
 	}
+	if inTree(path) {
+		t, err := f.makeInTree(work, path)
+		if err != nil {
+			return none, err
+		}
+		f.rememberLocal(ctx, t.Directory(), mode)
+		return f.lookup(work, path)
+	}
 	if f.stays(path) {
 		n, err := f.lookup(work, path)
 		if err == nil {
@@ -156,7 +164,7 @@ func (f *FS) makeDirectory(ctx context.Context, path string, mode uint32) (catal
 		return n, err
 	}
 	dir, _ := parent(path)
-	t, err := f.View.ResolveDirectory(work, path, f.local.children(dir)...)
+	t, err := f.View.ResolveDirectory(work, path, f.localIn(dir)...)
 	if err != nil {
 		return none, err
 	}
@@ -185,16 +193,6 @@ func (f *FS) makeWithParents(ctx context.Context, dirs objectstore.Directories, 
 		}
 		step := objectstore.Location{Bucket: t.Prefix.Bucket, Key: t.Prefix.Key[:i+1]}
 		if err := dirs.MakeDirectory(ctx, step); err != nil && !errors.Is(err, objectstore.ErrExist) {
-			return err
-		}
-	}
-	above, _ := parent(t.Location.Key)
-	if _, base := parent(above); base == temporaryName { // it may have been there for staged files alone
-		above := objectstore.Location{Bucket: t.Location.Bucket, Key: above + "/"}
-		switch err := dirs.MakeDirectory(ctx, above); {
-		case err == nil:
-			f.Attr.Set(attrKey(above), "", attr.Attributes{Made: true})
-		case !errors.Is(err, objectstore.ErrExist):
 			return err
 		}
 	}

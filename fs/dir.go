@@ -286,7 +286,7 @@ const temporaryName = "_temporary"
 // has none, for the files that are staged beside it.
 func (f *FS) virtual(path string) bool {
 	dir, base := parent(path)
-	return base == temporaryName && f.stagedIn(dir)
+	return base == temporaryName && !inTree(dir) && f.stagedIn(dir)
 }
 
 // stagingTree describes such a directory.
@@ -300,7 +300,7 @@ func (f *FS) underStagingName(path string) *staging.File {
 	dir, base := parent(path)
 	above, last := parent(dir)
 	id, ok := strings.CutPrefix(base, ".tmp.")
-	if !ok || last != temporaryName {
+	if !ok || last != temporaryName || inTree(above) {
 		return nil
 	}
 	w, ok := f.Area.Find(id)
@@ -313,7 +313,7 @@ func (f *FS) underStagingName(path string) *staging.File {
 // stagedIn reports whether an unpublished file belongs into dir.
 func (f *FS) stagedIn(dir string) bool {
 	for _, w := range f.Area.Files() {
-		if w.Dirty() && inDirectory(w.Record().Path, dir) {
+		if r := w.Record(); r.Hold != staging.Local && inDirectory(r.Path, dir) && w.Dirty() {
 			return true
 		}
 	}

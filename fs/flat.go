@@ -27,7 +27,10 @@ func (f *FS) lookup(ctx context.Context, path string) (catalogview.Node, error) 
 	if err := f.backups.absentAway(path); err != nil {
 		return catalogview.Node{}, err
 	}
-	if !f.local.has(path) {
+	if inTree(path) {
+		return f.lookupTree(ctx, path)
+	}
+	if !f.hasLocal(path) {
 		return f.View.Lookup(ctx, path)
 	}
 	n, err := f.localNode(ctx, path)
@@ -225,7 +228,7 @@ func (f *FS) makeLocal(path string, loc objectstore.Location) error {
 // markers, which go too. The store is asked, not a cached listing: what is not
 // shown must not be left without its directory.
 func (f *FS) removeFlat(ctx context.Context, path string, n catalogview.Node) error {
-	if len(f.local.children(path)) > 0 {
+	if f.holdsLocal(path) {
 		return objectstore.ErrNotEmpty
 	}
 	own, err := f.ownMarkers(ctx, n)
@@ -303,7 +306,7 @@ func (f *FS) catalogDirectory(ctx context.Context, path string, n catalogview.No
 }
 
 // holdsLocal reports whether a directory that lives in the mount alone lies in dir. A
-// staging tree does not count: rm -r does not see it.
+// staging tree does not count: rm -r does not see it, and it goes with dir.
 func (f *FS) holdsLocal(dir string) bool {
 	return slices.ContainsFunc(f.local.children(dir), func(base string) bool { return !table.StagingTree(base) })
 }

@@ -87,7 +87,8 @@ type Config struct {
 	NegativeTTL    time.Duration
 	RequestTimeout time.Duration // bound of one request's work below; 0: 60 s
 	// LocalDirectories is the file that keeps the directories which live in the
-	// mount alone, where the store has none; "": they end with the mount.
+	// mount alone: those of staging trees, and all where the store has none; "": they
+	// end with the mount.
 	LocalDirectories string
 	// RenameLimit is how many objects a directory that is renamed may have, where
 	// the store has no directories; 0: 1,000.
@@ -123,7 +124,7 @@ type FS struct {
 
 	// flat: the store has no directories of its own, and no files (S3).
 	flat     bool
-	local    *localDirectories // empty unless flat
+	local    *localDirectories // those of staging trees alone unless flat
 	verified *verified
 
 	publishing inFlight
@@ -156,8 +157,6 @@ func New(c Config) *FS {
 	f.verified = newVerified(f.MetadataTTL)
 	if _, ok := c.Store.(objectstore.Directories); !ok {
 		f.flat = true
-	} else {
-		c.LocalDirectories = ""
 	}
 	var err error
 	if f.local, err = newLocalDirectories(c.LocalDirectories); err != nil {

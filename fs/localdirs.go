@@ -15,11 +15,12 @@ import (
 // maxLocalDirectories bounds the directories that live in a mount alone.
 const maxLocalDirectories = 100_000
 
-// localDirectories are the directories that live in this mount alone, on a
-// store that has none: what mkdir made, until something is published in it (and a
-// partition of the catalog's is registered), and what a removal emptied, until rmdir. No object stands for them, so that no
-// engine ever reads one. Those that mkdir made survive a remount, in file ("":
-// they do not). All methods may be called concurrently.
+// localDirectories are the directories that live in this mount alone: those of
+// staging trees; and on a store that has none what mkdir made, until something is
+// published in it (and a partition of the catalog's is registered), and what a removal
+// emptied, until rmdir. No object stands for them, so that no engine ever reads one.
+// Those that mkdir made survive a remount, in file ("": they do not). All methods may
+// be called concurrently.
 type localDirectories struct {
 	file string
 
@@ -103,6 +104,24 @@ func (l *localDirectories) children(dir string) []string {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(d.children))
+}
+
+// below returns the paths of all in and below dir.
+func (l *localDirectories) below(dir string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.belowLocked(dir, nil)
+}
+
+func (l *localDirectories) belowLocked(dir string, to []string) []string {
+	d := l.dirs[dir]
+	if d == nil {
+		return to
+	}
+	for base := range d.children {
+		to = l.belowLocked(child(dir, base), append(to, child(dir, base)))
+	}
+	return to
 }
 
 // make adds the directory that mkdir makes.

@@ -26,6 +26,7 @@ type name struct {
 	// published one does.
 	staged  *stagedNode
 	writers map[*stagedNode]struct{} // every version that is being written
+	indexed bool                     // in names.within
 }
 
 // names is the registry of paths in use. Its mutex is a leaf: nothing is
@@ -35,6 +36,8 @@ type names struct {
 	byPath map[string]*name
 	inos   map[uint64]*name       // every living name, the gone ones too
 	byID   map[string]*stagedNode // every version that is being written, by write id
+	// within has the names that lead to unpublished files, by directory.
+	within map[string]*stagedWithin
 	// Threads that were answered ESTALE: writers, and what they are given next;
 	// readers.
 	pending map[turn]*promised
@@ -42,7 +45,7 @@ type names struct {
 }
 
 func newNames() *names {
-	return &names{byPath: make(map[string]*name), inos: make(map[uint64]*name), byID: make(map[string]*stagedNode), pending: make(map[turn]*promised), turned: make(map[turn]*turnedAway)}
+	return &names{byPath: make(map[string]*name), inos: make(map[uint64]*name), byID: make(map[string]*stagedNode), within: make(map[string]*stagedWithin), pending: make(map[turn]*promised), turned: make(map[turn]*turnedAway)}
 }
 
 // inodeHash is the inode number that a path has unless another living name has it.
@@ -210,7 +213,7 @@ func (t *names) addWriter(s *stagedNode, visible bool) {
 	n.writers[s] = struct{}{}
 	t.byID[s.file.ID()] = s
 	if visible {
-		n.staged = s
+		t.lead(n, s)
 	}
 }
 
@@ -221,7 +224,7 @@ func (t *names) dropWriter(s *stagedNode) {
 	delete(s.name.writers, s)
 	delete(t.byID, s.file.ID())
 	if s.name.staged == s {
-		s.name.staged = nil
+		t.lead(s.name, nil)
 	}
 }
 
@@ -230,7 +233,7 @@ func (t *names) hide(s *stagedNode) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s.name.staged == s {
-		s.name.staged = nil
+		t.lead(s.name, nil)
 	}
 }
 
@@ -258,6 +261,7 @@ func (t *names) removeLocked(path string) []*stagedNode {
 	if n == nil {
 		return nil
 	}
+	t.lead(n, nil)
 	n.gone = true
 	delete(t.byPath, path)
 	if n.refs <= 0 {
@@ -267,7 +271,6 @@ func (t *names) removeLocked(path string) []*stagedNode {
 	for s := range n.writers {
 		lost = append(lost, s)
 	}
-	n.staged = nil
 	return lost
 }
 
@@ -297,7 +300,10 @@ func (t *names) move(from, to string, loc objectstore.Location) (lost, moved []*
 	}
 	for _, n := range below {
 		below := strings.TrimPrefix(n.path, from)
+		leads := n.staged
+		t.lead(n, nil)
 		n.path = to + below
+		t.lead(n, leads)
 		n.loc = objectstore.Location{Bucket: loc.Bucket, Key: strings.TrimSuffix(loc.Key, "/") + below}
 		t.byPath[n.path] = n
 		for s := range n.writers {
@@ -305,18 +311,6 @@ func (t *names) move(from, to string, loc objectstore.Location) (lost, moved []*
 		}
 	}
 	return lost, moved
-}
-
-// stagedBelow reports whether an unpublished file lies in or below dir.
-func (t *names) stagedBelow(dir string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for p, n := range t.byPath {
-		if n.staged != nil && strings.HasPrefix(p, dir+"/") {
-			return true
-		}
-	}
-	return false
 }
 
 // appender returns a version of n that an O_APPEND open may join, reserved for

@@ -69,6 +69,9 @@ func (f *FS) newVersion(ctx context.Context, n *name, flags uint32) (*stagedNode
 	if t.Table.InsertOnly() && !t.Hidden {
 		return nil, table.ErrInsertOnly
 	}
+	if belowStagingTree(path) {
+		return nil, errWriteLevel // another's: rule 24
+	}
 	for {
 		s, err := f.beginVersion(ctx, n, newWrite(path, t), flags)
 		if !errors.Is(err, objectstore.ErrChanged) || ctx.Err() != nil {

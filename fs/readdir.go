@@ -13,7 +13,6 @@ import (
 
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
-	"github.com/lakefs-mount/lakefs-mount/table"
 )
 
 var _ gofs.NodeOpendirHandler = (*dirNode)(nil)
@@ -40,7 +39,12 @@ type dirHandle struct {
 	// mount alone; nil until the listing has ended.
 	local []string
 	at    catalogview.Node // the directory, once local is given out
-	pos   uint64           // of the entry given out last
+	// own are the names that the mount has in a directory of a staging tree, and
+	// whether each is a directory; mine are those still to be given out. They come
+	// first. nil: not begun, or no such directory.
+	own   map[string]bool
+	mine  []string
+	pos   uint64 // of the entry given out last
 	given givenNames
 	last  catalogview.Node // of the entry given out last, if it is of the listing
 	// failed is sticky: a listing is whole or ends in an error.
@@ -112,6 +116,12 @@ func (h *dirHandle) fetch(ctx context.Context, path string) (more bool, err erro
 	if h.failed != nil {
 		return false, h.failed
 	}
+	h.last = catalogview.Node{}
+	if inTree(path) {
+		if more := h.fetchTree(path); more {
+			return true, nil
+		}
+	}
 	if h.next == nil {
 		listing, cancel := context.WithCancel(context.Background())
 		h.cancel = cancel
@@ -120,10 +130,8 @@ func (h *dirHandle) fetch(ctx context.Context, path string) (more bool, err erro
 	if h.local != nil {
 		return h.fetchLocal(path)
 	}
-	stop := f.endWith(ctx, h.cancel)
-	n, err, ok := h.next()
-	stop()
-	if !ok || errors.Is(err, objectstore.ErrNotExist) && (f.virtual(path) || f.local.has(path)) {
+	n, ok, err := h.listed(ctx)
+	if !ok || errors.Is(err, objectstore.ErrNotExist) && (f.virtual(path) || f.hasLocal(path)) {
 		h.local = h.onlyLocal(path)
 		return h.fetchLocal(path)
 	}
@@ -143,11 +151,24 @@ func (h *dirHandle) fetch(ctx context.Context, path string) (more bool, err erro
 	return true, nil
 }
 
+// listed returns the next of the store's names that the mount's do not hide.
+func (h *dirHandle) listed(ctx context.Context) (n catalogview.Node, ok bool, err error) {
+	stop := h.dir.fs.endWith(ctx, h.cancel)
+	defer stop()
+	for {
+		n, err, ok = h.next()
+		_, base := parent(n.Path)
+		if _, hidden := h.own[base]; !ok || err != nil || !hidden {
+			return n, ok, err
+		}
+	}
+}
+
 // onlyLocal returns the directories in path that the listing did not have. It is
 // not nil.
 func (h *dirHandle) onlyLocal(path string) []string {
-	names := h.dir.fs.local.children(path)
-	if len(names) == 0 || !strings.Contains(path, "/") { // a database or a table lies above one
+	names := h.dir.fs.localIn(path)
+	if len(names) == 0 || h.own != nil || !strings.Contains(path, "/") { // a database or a table lies above one
 		return []string{}
 	}
 	seen := make(map[string]bool, len(h.given.ends))
@@ -155,9 +176,7 @@ func (h *dirHandle) onlyLocal(path string) []string {
 		base, _ := h.given.at(uint64(i))
 		seen[base] = true
 	}
-	return slices.DeleteFunc(names, func(base string) bool {
-		return seen[base] || table.StagingTree(base)
-	})
+	return slices.DeleteFunc(names, func(base string) bool { return seen[base] })
 }
 
 // fetchLocal is fetch behind the end of the store's listing, which told what the

@@ -41,17 +41,12 @@ func (f *FS) unlink(ctx context.Context, path string) error {
 		return errIsDirectory
 	}
 	s, _, _ := f.names.stagedAt(path, 0) // first: it may be published between the two looks
-	n, err := f.lookup(ctx, path)
-	if errors.Is(err, objectstore.ErrNotExist) && s != nil {
-		if !slices.Contains(f.names.writersAt(path), s) { // published, and closed, meanwhile
-			return f.unlink(ctx, path)
-		}
-		return f.unlinkStaged(ctx, path)
+	if s != nil && belowStagingTree(path) {
+		return f.unlinkStaged(ctx, path) // what the store has there shows from now on
 	}
+	n, err := f.lookup(ctx, path)
 	if errors.Is(err, objectstore.ErrNotExist) {
-		if w := f.underStagingName(path); w != nil {
-			return f.unlinkKept(ctx, w)
-		}
+		return f.unlinkUnpublished(ctx, path, s, err)
 	}
 	if err != nil {
 		return err
@@ -63,7 +58,7 @@ func (f *FS) unlink(ctx context.Context, path string) error {
 	default:
 		return errIsDirectory
 	}
-	if err = f.mayChange(n.Object, WriteDelete); err != nil {
+	if err = errors.Join(f.mayChange(n.Object, WriteDelete), f.mayRemoveFromTree(path, n.Object)); err != nil {
 		return err
 	}
 	if _, err = f.View.Resolve(ctx, path); err != nil {
@@ -88,6 +83,21 @@ func (f *FS) unlink(ctx context.Context, path string) error {
 	f.dropSums(path)
 	f.vanished(path, n.Object.Location) // after the writers lost their name, or one would take the directory for filled
 	return err
+}
+
+// unlinkUnpublished is unlink of a name that the store does not have. s is the
+// unpublished file that it led to before the store was asked; nil: to none.
+func (f *FS) unlinkUnpublished(ctx context.Context, path string, s *stagedNode, absent error) error {
+	if s != nil {
+		if !slices.Contains(f.names.writersAt(path), s) { // published, and closed, meanwhile
+			return f.unlink(ctx, path)
+		}
+		return f.unlinkStaged(ctx, path)
+	}
+	if w := f.underStagingName(path); w != nil {
+		return f.unlinkKept(ctx, w)
+	}
+	return absent
 }
 
 // detach has the files over o fetch what they lack before o goes from the store:
@@ -119,13 +129,21 @@ func (f *FS) unlinkStaged(ctx context.Context, path string) error {
 // of them is publishing at this moment; errBusy if that takes too long.
 func (f *FS) holdWriters(path string) ([]*stagedNode, error) {
 	writers := f.names.writersAt(path)
+	if err := lockAll(writers); err != nil {
+		return nil, err
+	}
+	return writers, nil
+}
+
+// lockAll takes the commit locks of all writers, or of none: errBusy.
+func lockAll(writers []*stagedNode) error {
 	for i, s := range writers {
 		if !s.commit.lockFor(publishPatience) {
 			unlockAll(writers[:i])
-			return nil, errBusyPublish
+			return errBusyPublish
 		}
 	}
-	return writers, nil
+	return nil
 }
 
 // dropWriters takes path from those who write there, and removes what one of
@@ -173,6 +191,9 @@ func (f *FS) rmdir(ctx context.Context, path string) error {
 	if _, base := parent(path); base == controlName {
 		return errControl
 	}
+	if inTree(path) {
+		return f.rmdirTree(ctx, path)
+	}
 	n, err := f.lookup(ctx, path)
 	if err != nil {
 		return err
@@ -183,9 +204,18 @@ func (f *FS) rmdir(ctx context.Context, path string) error {
 	case catalogview.KindRoot, catalogview.KindDatabase:
 		return errFixedDirectory
 	}
-	if f.names.stagedBelow(path) {
-		return objectstore.ErrNotEmpty
+	u, err := f.unlisted(path, n.Kind == catalogview.KindTable)
+	if err != nil {
+		return err
 	}
+	if err := f.rmdirListed(ctx, path, n); err != nil {
+		return err
+	}
+	return u.drop(ctx, f)
+}
+
+// rmdirListed is rmdir of a directory below which nothing unpublished counts.
+func (f *FS) rmdirListed(ctx context.Context, path string, n catalogview.Node) (err error) {
 	if n.Kind == catalogview.KindTable {
 		return f.rmdirTable(ctx, path)
 	}
@@ -254,7 +284,7 @@ func (f *FS) rmdirTable(ctx context.Context, path string) error {
 }
 
 func (f *FS) mayRemoveDirectory(path string, loc objectstore.Location) error {
-	if f.local.has(path) && !f.ReadOnly && f.Write >= WriteCreate {
+	if f.hasLocal(path) && !f.ReadOnly && f.Write >= WriteCreate {
 		return nil // nobody else's: the objects in it, if any, forbid it
 	}
 	return f.mayChange(objectstore.Object{Location: loc}, WriteDelete)

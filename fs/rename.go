@@ -3,6 +3,7 @@ package fs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"syscall"
@@ -140,6 +141,12 @@ func (m *move) prepare(ctx context.Context) error {
 
 // object renames a published file.
 func (m *move) object(ctx context.Context, n catalogview.Node) error {
+	switch {
+	case inTree(m.from):
+		return errTreeStore
+	case inTree(m.to):
+		return errIntoTree
+	}
 	from, err := m.fs.View.Resolve(ctx, m.from)
 	if err != nil {
 		return err
@@ -245,6 +252,12 @@ func (m *move) renamed(s *stagedNode, loc objectstore.Location) []*stagedNode {
 // directory renames a directory below the partitions: in one step of the store
 // where it has directories, else object by object.
 func (m *move) directory(ctx context.Context, n catalogview.Node) error {
+	switch {
+	case inTree(m.from):
+		return m.moveTree(ctx)
+	case inTree(m.to):
+		return fmt.Errorf("%w: %w", errIntoTree, errPartitionMove)
+	}
 	if n.Registered || partition(n.Table, n.Level, m.from) {
 		return errPartitionMove
 	}
@@ -258,7 +271,7 @@ func (m *move) directory(ctx context.Context, n catalogview.Node) error {
 	if err != nil {
 		return err
 	}
-	if !m.fs.local.has(m.from) {
+	if !m.fs.hasLocal(m.from) {
 		if err = m.fs.mayChange(objectstore.Object{Location: n.Location()}, WriteOverwrite); err != nil {
 			return err
 		}
@@ -273,11 +286,21 @@ func (m *move) directory(ctx context.Context, n catalogview.Node) error {
 	if err != nil {
 		return err
 	}
-	if err := m.mayMoveFiles(ctx, n, from); err != nil {
+	if err = m.mayMoveFiles(ctx, n, from); err != nil {
+		return err
+	}
+	unlisted, err := m.fs.unlisted(m.to, false)
+	if err != nil {
 		return err
 	}
 	if err := m.moveDirectory(ctx, n, to); err != nil {
 		return err
+	}
+	if err := unlisted.drop(ctx, m.fs); err != nil {
+		m.fs.fail("drop", m.to, err)
+	}
+	if !m.fs.flat {
+		m.fs.warnLocal(m.to, m.fs.local.move(m.from, m.to, false)) // staging trees in it
 	}
 	if err := m.fs.Attr.MoveAll(attrKey(n.Location()), attrKey(to)); err != nil {
 		m.fs.Log.WarnContext(ctx, "attributes of a renamed directory are lost", attrPath(m.to), slog.Any("error", err))
@@ -304,7 +327,7 @@ func (m *move) directoryTarget(ctx context.Context) (objectstore.Location, error
 	switch {
 	case errors.Is(err, objectstore.ErrNotExist):
 		dir, _ := parent(m.to)
-		t, refused := m.fs.View.ResolveDirectory(ctx, m.to, m.fs.local.children(dir)...)
+		t, refused := m.fs.View.ResolveDirectory(ctx, m.to, m.fs.localIn(dir)...)
 		if refused != nil {
 			return none, refused
 		}
@@ -338,8 +361,10 @@ func (m *move) follow(ctx context.Context, w *stagedNode) error {
 	if err != nil {
 		return err
 	}
+	was := w.file.Record()
 	to := newWrite(path, t)
-	to.Cond = w.file.Record().Cond
+	to.Cond, to.Hold = was.Cond, was.Hold
+	to.Final = to.Hold == staging.Unheld
 	return w.file.SetTarget(to)
 }
 

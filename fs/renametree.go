@@ -116,7 +116,7 @@ func (m *move) register(ctx context.Context, objects []objectstore.Object, from,
 
 // emptyTarget: a directory replaces an empty one only.
 func (m *move) emptyTarget(ctx context.Context, to objectstore.Location) error {
-	if len(m.fs.local.children(m.to)) > 0 || m.fs.names.stagedBelow(m.to) {
+	if m.fs.holdsLocal(m.to) {
 		return objectstore.ErrNotEmpty
 	}
 	for e, err := range m.fs.Store.List(ctx, to, objectstore.ListOptions{Limit: 2}) {
