@@ -1,7 +1,6 @@
 package commit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,10 +181,7 @@ func (b *batch) hold(ctx context.Context) error {
 // byAge is the files in the order of [staging.Area.Files].
 func byAge(files []*batchFile) []*batchFile {
 	order := slices.DeleteFunc(slices.Clone(files), func(f *batchFile) bool { return f.File == nil })
-	slices.SortFunc(order, func(x, y *batchFile) int {
-		a, b := x.File.Record(), y.File.Record()
-		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(order, func(x, y *batchFile) int { return staging.CompareAge(x.File, y.File) })
 	return order
 }
 

@@ -109,9 +109,15 @@ func (f *FS) recover(ctx context.Context, what, id string) error {
 	if r, ok := f.Area.FindRename(id); ok {
 		return f.recoverRename(ctx, what, r.Record())
 	}
+	if b, ok := f.Area.FindBatch(id); ok {
+		return f.recoverBatch(ctx, what, b.Record())
+	}
 	w, ok := f.Area.Find(id)
 	if !ok {
 		return fmt.Errorf("write %q: %w", id, objectstore.ErrNotExist)
+	}
+	if b, ok := f.Area.BatchOf(id); ok {
+		return fmt.Errorf("write %q is one of those that %s publishes together: %w", id, b.Record().ID, errBusy)
 	}
 	if f.ReadOnly {
 		return errReadOnly
@@ -149,6 +155,28 @@ func (f *FS) recoverRename(ctx context.Context, what string, r staging.Record) e
 	f.superseded(r.Source.Location)
 	f.superseded(r.Target)
 	f.Refresh("") // which path leads to the source is not noted
+	return err
+}
+
+// recoverBatch publishes files together, or takes them back, by hand. One that is under
+// way is waited for.
+func (f *FS) recoverBatch(ctx context.Context, what string, r staging.Record) error {
+	if f.ReadOnly {
+		return errReadOnly
+	}
+	var err error
+	switch what {
+	case "publish":
+		err = f.Committer.Publish(ctx, r.ID, nil)
+	case "abort":
+		err = f.Committer.Abort(ctx, r.ID)
+	default:
+		return fmt.Errorf("recover %q: %w", what, errCommand)
+	}
+	for _, m := range r.Members {
+		f.superseded(m.To.Target)
+	}
+	f.Refresh(r.Path)
 	return err
 }
 

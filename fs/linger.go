@@ -138,6 +138,9 @@ func (f *FS) adopt() {
 		if !w.Recovered() || r.Hold != staging.Local || r.State != staging.Staged || w.Lost() {
 			continue
 		}
+		if _, batched := f.Area.BatchOf(r.ID); batched {
+			continue // it is about to be published
+		}
 		if _, sum := summed(r.Path); sum && !belowStagingTree(r.Path) {
 			if err := w.Drop(); err != nil {
 				f.Log.Warn("an old checksum stays in the state directory", attrPath(r.Path), slog.Any("error", err))

@@ -17,7 +17,8 @@ import (
 )
 
 // WriteStatus is one unpublished file in status.json, or a rename that is half
-// done: then State is staging.Renaming. Sizes are in bytes.
+// done: then State is staging.Renaming; or files that are published together: then it
+// is one of staging.BatchMoving, BatchMoved and BatchUndoing. Sizes are in bytes.
 type WriteStatus struct {
 	ID       string        `json:"write_id"`
 	Path     string        `json:"path"` // of a rename: the new name's
@@ -30,6 +31,7 @@ type WriteStatus struct {
 	Uploading bool      `json:"uploading,omitempty"`
 	Source    string    `json:"source,omitempty"` // of a rename: the URI where the object was
 	Target    string    `json:"target,omitempty"` // of a rename: the URI where it is to be
+	Files     int       `json:"files,omitempty"`  // of a batch: how many there are
 	Created   time.Time `json:"created"`
 	Changed   time.Time `json:"changed"`
 	Error     string    `json:"error,omitempty"`
@@ -38,8 +40,12 @@ type WriteStatus struct {
 // Renames tells whether w is a rename.
 func (w WriteStatus) Renames() bool { return w.State == staging.Renaming }
 
+// Together tells whether w is a batch: files below Path that are published all or
+// none, and are listed too.
+func (w WriteStatus) Together() bool { return w.Files > 0 }
+
 // Unpublished lists what of area waits to be published or finished, files and then
-// renames, each oldest first, and apart from it the files of the mount alone, which
+// renames and batches, each oldest first, and apart from it the files of the mount alone, which
 // wait for nobody; Open is false. aborting counts the dropped files whose uploads are
 // yet to be freed in the store.
 func Unpublished(area *staging.Area) (waiting, local []WriteStatus, aborting int) {
@@ -63,6 +69,13 @@ func Unpublished(area *staging.Area) (waiting, local []WriteStatus, aborting int
 		r := w.Record()
 		waiting = append(waiting, WriteStatus{
 			ID: r.ID, Path: r.Path, State: r.State, Size: r.Size, Source: uri(r.Source.Location), Target: uri(r.Target),
+			Created: r.Created, Changed: r.Changed, Error: r.Error,
+		})
+	}
+	for _, b := range area.Batches() {
+		r := b.Record()
+		waiting = append(waiting, WriteStatus{
+			ID: r.ID, Path: r.Path, State: r.State, Size: r.Size, Files: len(r.Members),
 			Created: r.Created, Changed: r.Changed, Error: r.Error,
 		})
 	}

@@ -1,6 +1,7 @@
 package staging
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -160,13 +161,14 @@ func (a *Area) Files() []*File {
 		files = append(files, f)
 	}
 	a.mu.Unlock()
-	slices.SortFunc(files, func(x, y *File) int {
-		if c := x.created.Compare(y.created); c != 0 {
-			return c
-		}
-		return strings.Compare(x.id, y.id)
-	})
+	slices.SortFunc(files, CompareAge)
 	return files
+}
+
+// CompareAge orders files as [Area.Files] does. Who holds several at a time begins with
+// the oldest.
+func CompareAge(x, y *File) int {
+	return cmp.Or(x.created.Compare(y.created), strings.Compare(x.id, y.id))
 }
 
 // Find returns the write of that id.

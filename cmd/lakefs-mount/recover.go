@@ -28,6 +28,9 @@ their publish failed, or the mount ended before they were complete. Nothing of
 it is published or removed by itself. A rename in a bucket that is half done
 (state renaming) is shown too: --publish finishes it, or forgets it where the
 copy was never made; --abort forgets it, and leaves what is at either name.
+Files that are published together, all or none, have a line of their own (state
+moving, moved or undoing) until it is done: --publish goes on with it, --abort takes
+back what is published; the files can be dealt with one by one afterwards.
 
 Files that live in a mount alone (--local-names, and the staging trees of engines)
 wait for nobody, and are listed with --all or --json only. A rename publishes them.
@@ -50,6 +53,9 @@ type stagedWrite = fs.WriteStatus
 func nameOf(w stagedWrite) string {
 	if w.Renames() {
 		return fmt.Sprintf("the rename of %q to %q", w.Source, w.Target)
+	}
+	if w.Together() {
+		return fmt.Sprintf("%s together below %q", countOf(w.Files, "file"), w.Path)
 	}
 	return strconv.Quote(w.Path)
 }
@@ -177,7 +183,9 @@ func (p *program) recover(ctx context.Context, writes stagedWrites, o recoverOpt
 		return err
 	}
 	if o.save != "" {
-		chosen = slices.DeleteFunc(slices.Clone(chosen), stagedWrite.Renames) // they have no bytes here
+		chosen = slices.DeleteFunc(slices.Clone(chosen), func(w stagedWrite) bool {
+			return w.Renames() || w.Together() // they have no bytes here
+		})
 	}
 	return p.doEach(ctx, chosen, task)
 }
@@ -243,7 +251,11 @@ func (o recoverOptions) task(writes stagedWrites) (ids []string, t recoverTask) 
 	case len(o.abort) > 0:
 		return o.abort, recoverTask{
 			do: func(ctx context.Context, w stagedWrite) (outcome, error) {
-				return outcome{done: "dropped"}, writes.abort(ctx, w)
+				done := outcome{done: "dropped"}
+				if w.Together() {
+					done.done = "taken back"
+				}
+				return done, writes.abort(ctx, w)
 			},
 			moved: func(context.Context, stagedWrite) int64 { return 0 },
 		}
@@ -387,6 +399,9 @@ func (p *program) printStaged(all []stagedWrite) error {
 		}
 		if s.Renames() {
 			name = fmt.Sprintf("%q → %q", s.Source, s.Target)
+		}
+		if s.Together() {
+			name = fmt.Sprintf("%q (%s)", s.Path, countOf(s.Files, "file"))
 		}
 		age := time.Since(s.Changed).Truncate(time.Second)
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%v\t%s\t%s\n", s.ID, state, sizeText(s.Size), sizeText(s.Uploaded), age, name, reason)

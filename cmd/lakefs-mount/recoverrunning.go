@@ -79,7 +79,7 @@ func (r runningWrites) publish(ctx context.Context, w stagedWrite) error {
 	case statusErr != nil || !errors.As(err, &answer):
 	case i >= 0 && all.Staged[i].Error != "":
 		err = fmt.Errorf("%w: %s", err, all.Staged[i].Error)
-	case w.Renames():
+	case w.Renames(), w.Together():
 	case i < 0 && !errors.Is(answer, iofs.ErrNotExist): // it was not gone before
 		return fmt.Errorf("%q is published, but its partition is not registered in the catalog: %w"+
 			" (the mount's log says why; it is tried again while mounted, and by the next publish into it)", w.Path, answer)
