@@ -157,12 +157,8 @@ func (v *View) Deregister(ctx context.Context, path string) (gone bool, err erro
 	}
 	p.done = make(chan struct{})
 	l.mu.Unlock()
-	e, err := v.deregister(ctx, path)
-	if err != nil {
+	if err = v.deregister(ctx, path); err != nil {
 		err = fmt.Errorf("deregister partition %q: %w", path, err)
-	}
-	if err == nil && e != nil {
-		v.parts.drop(ofTable(func(db, name string) bool { return join(db, name) == e.id() }))
 	}
 	p.gone = err == nil
 	l.mu.Lock()
@@ -175,35 +171,47 @@ func (v *View) Deregister(ctx context.Context, path string) (gone bool, err erro
 }
 
 // deregister looks at the entry and at its location as they are now, and removes the
-// entry. It returns the table's; nil if that is gone.
-func (v *View) deregister(ctx context.Context, path string) (*entry, error) {
+// entry.
+func (v *View) deregister(ctx context.Context, path string) error {
 	comps, err := split(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	e, err := v.getTable(ctx, comps[0], comps[1])
 	if errors.Is(err, objectstore.ErrNotExist) {
-		return nil, nil //nolint:nilnil // nothing is left of it
+		return nil // with its table
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	b := below{entry: e, path: path, comps: comps[2:]}
 	values, ok := b.values(len(e.table.Keys))
 	if !ok || e.table.Partitions != table.PartitionsInCatalog || len(b.comps) != len(values) {
-		return nil, fmt.Errorf("the table has other partition keys by now: %w", objectstore.ErrChanged)
+		return fmt.Errorf("the table has other partition keys by now: %w", objectstore.ErrChanged)
 	}
 	p, _, err := v.src.Partition(ctx, e.base, values)
-	if errors.Is(err, objectstore.ErrNotExist) {
-		return e, nil
+	if err == nil {
+		if err = v.noObjects(ctx, v.settle(e, p)); err == nil {
+			err = v.src.Deregister(ctx, e.base, values)
+		}
+	} else if errors.Is(err, objectstore.ErrNotExist) {
+		err = nil // another was first
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		v.noteDeregistered(e, values)
 	}
-	if err := v.noObjects(ctx, v.settle(e, p)); err != nil {
-		return nil, err
+	return err
+}
+
+// noteDeregistered takes in that the catalog has a partition no more.
+func (v *View) noteDeregistered(e *entry, values []string) {
+	v.parts.lists.drop(func(string) bool { return false }) // a list that is being loaded may have it
+	for n := range len(values) + 1 {
+		key := e.cellKey(values[:n])
+		v.parts.lists.each(func(k string) bool { return k == key }, func(l *partitionList) { l.remove(values) })
 	}
-	return e, v.src.Deregister(ctx, e.base, values)
+	own := e.cellKey(values)
+	v.parts.one.drop(func(k string) bool { return k == own })
 }
 
 // noObjects is ErrNotEmpty if anything but its own marker lies at a partition's

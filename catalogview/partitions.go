@@ -52,7 +52,8 @@ func (p *partitions) drop(match func(key string) bool) {
 	p.heads.drop(match)
 }
 
-// partitionList is a whole list of partitions, and what the mount registered since.
+// partitionList is a whole list of partitions, and what the mount registered and
+// deregistered since.
 type partitionList struct {
 	at     time.Time // when it began
 	all    []table.Partition
@@ -63,6 +64,7 @@ type partitionList struct {
 	mu     struct {
 		sync.Mutex
 		added map[string]table.Partition
+		gone  map[string]bool
 	}
 }
 
@@ -114,11 +116,11 @@ func (l *partitionList) requests() int {
 }
 
 func (l *partitionList) find(key string) (table.Partition, bool) {
-	if i, ok := l.index[key]; ok {
-		return l.all[i], true
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if i, ok := l.index[key]; ok && !l.mu.gone[key] {
+		return l.all[i], true
+	}
 	p, ok := l.mu.added[key]
 	return p, ok
 }
@@ -132,18 +134,31 @@ func (l *partitionList) add(p table.Partition) {
 	l.mu.added[valuesKey(p.Values)] = p
 }
 
+// remove takes out one that was deregistered. It may be added again.
+func (l *partitionList) remove(values []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := valuesKey(values)
+	delete(l.mu.added, key)
+	if l.mu.gone == nil {
+		l.mu.gone = make(map[string]bool)
+	}
+	l.mu.gone[key] = true
+}
+
 // each calls f with each partition until that returns false.
 func (l *partitionList) each(f func(table.Partition) bool) {
+	l.mu.Lock()
+	added, gone := slices.Collect(maps.Values(l.mu.added)), maps.Clone(l.mu.gone) // f may take its time
+	l.mu.Unlock()
 	for _, p := range l.all {
-		if !f(p) {
+		if (len(gone) == 0 || !gone[valuesKey(p.Values)]) && !f(p) {
 			return
 		}
 	}
-	l.mu.Lock()
-	added := slices.Collect(maps.Values(l.mu.added)) // f may take its time
-	l.mu.Unlock()
 	for _, p := range added {
-		if _, twice := l.index[valuesKey(p.Values)]; !twice && !f(p) {
+		key := valuesKey(p.Values)
+		if _, twice := l.index[key]; (!twice || gone[key]) && !f(p) {
 			return
 		}
 	}

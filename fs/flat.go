@@ -235,11 +235,6 @@ func (f *FS) removeFlat(ctx context.Context, path string, n catalogview.Node) er
 	if err != nil {
 		return err
 	}
-	for _, o := range own {
-		if err := f.mayChange(o, WriteDelete); err != nil {
-			return err
-		}
-	}
 	if err := f.removeOwn(ctx, own); err != nil {
 		return err
 	}
@@ -250,8 +245,13 @@ func (f *FS) removeFlat(ctx context.Context, path string, n catalogview.Node) er
 	return nil
 }
 
-// removeOwn removes a directory's own markers.
+// removeOwn removes a directory's own markers, if all may be removed.
 func (f *FS) removeOwn(ctx context.Context, own []objectstore.Object) error {
+	for _, o := range own {
+		if err := f.mayChange(o, WriteDelete); err != nil {
+			return err
+		}
+	}
 	for _, o := range own {
 		if err := f.deleteOne(ctx, o.Location); err != nil {
 			return err

@@ -299,3 +299,32 @@ func TestLeavingWithASharedLocation(t *testing.T) {
 		t.Errorf("the marker is %q", got)
 	}
 }
+
+// TestLeavingInMoto: another's catalog answers likewise.
+func TestLeavingInMoto(t *testing.T) {
+	t.Parallel()
+	l := mounttest.Mount(t, mounttest.Options{
+		Flags: []string{"--write=delete", late}, Timeout: 3 * time.Minute,
+		Glue: &mounttest.Glue{Endpoint: gluetest.FreshMoto(t).URL, Buckets: 2, Tables: []mounttest.GlueTable{inCatalog()}},
+	})
+	before := partitionEntry(t, l, "2")
+	l.MustSh(`cd db/t; rm -r dt=2 dt=1; test "$(ls)" = dt=3; mkdir dt=2; echo new > dt=2/new; cat dt=2/new`)
+	if got := inBucket(t, l, 1, "else/where/new"); got != "new\n" {
+		t.Errorf("the partition's own location has %q", got)
+	}
+	l.Unmount()
+	wantRegistered(t, l, "t", "2", "3")
+	if after := partitionEntry(t, l, "2"); after != before {
+		t.Errorf("the entry is\n%s\nand was\n%s", after, before)
+	}
+	l.Catalog.Call("DeletePartition", map[string]any{"DatabaseName": "db", "TableName": "t", "PartitionValues": []string{"3"}})
+	l.Start()
+	wantNames(t, l, "db/t", "dt=2")
+	l.MustSh(`rm -r db/t/dt=2`)
+	l.Catalog.Call("DeletePartition", map[string]any{"DatabaseName": "db", "TableName": "t", "PartitionValues": []string{"2"}}) // another is first
+	l.Unmount()
+	if strings.Contains(l.Log(), "stays in the catalog") {
+		t.Error("a partition that another dropped is an error")
+	}
+	wantRegistered(t, l, "t")
+}

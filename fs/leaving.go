@@ -49,8 +49,9 @@ func newDepartures() *departures {
 	return &departures{due: make(map[string]time.Time), wake: make(chan struct{}, 1)}
 }
 
-// leave removes a registered partition without objects from the mount. The kernel
-// takes its inode for dead: when it is back it has another.
+// leave removes a registered partition without objects from the mount. Its own markers
+// go with it, unless it lies elsewhere. The kernel takes its inode for dead: when it is
+// back it has another.
 func (f *FS) leave(ctx context.Context, path string, n catalogview.Node, own []objectstore.Object) error {
 	if f.Deregistrar == nil {
 		return errRegistered
@@ -61,37 +62,26 @@ func (f *FS) leave(ctx context.Context, path string, n catalogview.Node, own []o
 	if _, err := f.View.Resolve(ctx, path); err != nil {
 		return err
 	}
-	if err := f.removeMarkers(ctx, path, n, own); err != nil {
+	at, err := f.tableAt(ctx, path)
+	if err != nil {
 		return err
+	}
+	home := at.Location() // where one without a Location of its own lies
+	home.Key += path[len(at.Path)+1:] + "/"
+	if home == n.Location() {
+		if err := f.removeOwn(ctx, own); err != nil {
+			return err
+		}
+		f.View.Removed(home)
 	}
 	f.View.Leave(path)
 	f.Attr.Delete(attrKey(n.Location()))
-	f.changedIn(n.Location())
+	f.changedIn(home)
 	f.names.remove(path)
 	f.warnLocal(path, f.local.remove(path))
 	f.keepLocal(path)
 	f.depart(path)
 	return nil
-}
-
-// removeMarkers removes the objects by which the directory of a partition would be
-// there without its entry: none where the partition lies elsewhere.
-func (f *FS) removeMarkers(ctx context.Context, path string, n catalogview.Node, own []objectstore.Object) error {
-	at, err := f.tableAt(ctx, path)
-	if err != nil {
-		return err
-	}
-	home := at.Location()
-	home.Key += path[len(at.Path)+1:] + "/"
-	if home != n.Location() {
-		return nil
-	}
-	for _, o := range own {
-		if err := f.mayChange(o, WriteDelete); err != nil {
-			return err
-		}
-	}
-	return f.removeOwn(ctx, own)
 }
 
 // depart has the partition at path deregistered in a while.
