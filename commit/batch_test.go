@@ -614,6 +614,28 @@ func TestAbortBatch(t *testing.T) {
 	}
 }
 
+// TestAbortOfAPublishedBatch: what is left here of files that are published goes, and
+// who asked is told.
+func TestAbortOfAPublishedBatch(t *testing.T) {
+	w := newWorld(t, put)
+	m := w.stageBatch(1)[0]
+	to := placeOf(m.To)
+	note, err := w.area.NewBatch([]staging.BatchMember{{ID: m.File.ID(), From: to, To: to, Size: m.File.Size()}})
+	if err == nil {
+		err = note.Begin()
+	}
+	if err == nil {
+		err = note.SetState(staging.BatchMoved, "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.restart()
+	if err := w.c.Abort(t.Context(), note.Record().ID); !errors.Is(err, objectstore.ErrExist) || len(w.leftovers()) != 0 {
+		t.Errorf("Abort: %v, %q are left", err, w.leftovers())
+	}
+}
+
 // TestExpireLeavesBatches: a file that is to be published with others does not age.
 func TestExpireLeavesBatches(t *testing.T) {
 	w := newWorld(t, put)

@@ -307,8 +307,12 @@ func keepMember(ctx context.Context, f *staging.File, m staging.BatchMember, rea
 // abortBatch takes a batch back, as asked. Its files are kept.
 func (c *Committer) abortBatch(ctx context.Context, note *staging.Batch) error {
 	err := c.refuseBatch(ctx, note)
+	published := false
 	if err == nil {
-		_, err = c.finishBatch(ctx, note)
+		published, err = c.finishBatch(ctx, note)
+	}
+	if err == nil && published {
+		err = fmt.Errorf("all files are published: %w", objectstore.ErrExist)
 	}
 	if err != nil {
 		return fmt.Errorf("take back what is published below %q: %w", note.Record().Path, err)
