@@ -59,6 +59,7 @@ func TestCase75_RemovedAndMadeAgain(t *testing.T) {
 	for name, again := range map[string]string{
 		"mkdir": `mkdir dt=2; echo new > dt=2/new`,
 		"cp":    `d=$(mktemp -d); echo new > $d/new; cp -r $d dt=2; rm -r $d`,
+		"tree":  `mkdir -p .spark-staging-u/dt=2; echo new > .spark-staging-u/dt=2/new; python3 -c 'import os; os.rename(".spark-staging-u/dt=2", "dt=2")'; rm -r .spark-staging-u`,
 		"mv":    `mkdir dt=1/tmp; echo new > dt=1/tmp/new; mkdir dt=2; mv dt=1/tmp/new dt=2/; rmdir dt=1/tmp`,
 	} {
 		t.Run(name, func(t *testing.T) {
