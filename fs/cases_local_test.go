@@ -215,3 +215,49 @@ eq(crc("b"), None)
 assert crc("a") in (None, b"crc of 1\n"), crc("a")
 `))
 }
+
+// What is in use is kept for as long as its mount lives, however old it is; what an
+// earlier mount left of others is not.
+func TestFilesOfNamesThatAreHeldOutliveStagedKeep(t *testing.T) {
+	t.Parallel()
+	l := mountTwo(t, nil, neverLingers, "--staged-keep=300ms")
+	l.MustSh(`cd ` + csvDir + `; echo lock > a.lock; echo temporary > a.tmp; mkdir -p ../_temporary/0; echo tree > ../_temporary/0/f
+sh -c 'exec 3>torn; echo half >&3; kill -9 $$' || true`)
+	l.WaitLog("past --staged-keep") // the torn file's turn, which is as old
+	wantContent(t, l, csvDir+"/a.lock", "lock\n")
+	wantContent(t, l, csvDir+"/a.tmp", "temporary\n")
+	wantContent(t, l, "db/text/_temporary/0/f", "tree\n")
+	if log := l.Log(); strings.Contains(log, "a.lock") || strings.Contains(log, "a.tmp") || strings.Contains(log, "_temporary") {
+		t.Errorf("dropped are files that are in use:\n%s", log)
+	}
+}
+
+// Tools that look whether there is anything to do find that there is nothing: what
+// was written by way of another name has the time that it was given there.
+func TestToolsDoNothingTheSecondTime(t *testing.T) {
+	t.Parallel()
+	l := mountText(t, nil, "--write=delete")
+	l.MustSh(`cd "$HOME"; mkdir src; echo 1 > src/a; echo 2 > src/b; touch -d @1000000000 src/a src/b`)
+	for name, script := range map[string]string{
+		"rsync":  `rsync -a --itemize-changes "$HOME/src/" d/`,
+		"cp -u":  `mkdir -p d; cp -uvp "$HOME/src/a" "$HOME/src/b" d/`,
+		"tar -u": `mkdir -p d; cp -up "$HOME/src/a" d/b; tar uvf d/a -C d b`,
+	} {
+		if out := l.MustSh(`cd db/t; ` + script); !strings.Contains(out, "b") {
+			t.Errorf("%s does %q", name, out)
+		}
+		before, err := l.StoredInfo("db/t/d/a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := l.MustSh(`cd db/t; ` + script)
+		after, err := l.StoredInfo("db/t/d/a")
+		if name == "tar -u" { // it writes the end of the archive again, on a disk too
+			after.ModTime, after.ETag = before.ModTime, before.ETag
+		}
+		if err != nil || out != "" || after != before {
+			t.Errorf("%s again does %q; d/a is %+v (%v), before %+v", name, out, after, err, before)
+		}
+		l.MustSh(`rm -r db/t/d`)
+	}
+}
