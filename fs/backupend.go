@@ -144,7 +144,7 @@ func (a *away) handOver(ctx context.Context, path string, t catalogview.Target, 
 	a.keepAttributes(obj)
 	f.names.locate(s.name, obj.Location)
 	s.mu.Lock()
-	s.passed = len(s.writing) == 0 && s.file.Changes() == 0
+	s.passed = len(s.writing) == 0 && s.reserved == 1 && s.file.Changes() == 0
 	passed := s.passed
 	s.rule.unlinked = s.rule.unlinked || passed
 	s.hold = staging.Unheld
@@ -160,6 +160,13 @@ func (a *away) handOver(ctx context.Context, path string, t catalogview.Target, 
 		}
 	}
 	a.letGo()
+}
+
+// isPassed reports whether handOver has ended the file.
+func (s *stagedNode) isPassed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.passed
 }
 
 // keepAttributes keeps of the object what was set on the backup.

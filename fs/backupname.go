@@ -31,6 +31,30 @@ func (m *move) settleBackups(ctx context.Context) (held lockedBackups, done bool
 	return held, false, nil
 }
 
+// leads returns the unpublished file that n leads to, reserved for an open, or nil: a
+// node of an object that was renamed has the name still, for the kernel.
+func (t *names) leads(n *name) *stagedNode {
+	t.mu.Lock()
+	s := n.staged
+	t.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || s.passed || s.rule.unlinked {
+		return nil
+	}
+	s.reserved++
+	return s
+}
+
+// unclaimed ends a reservation of leads' that nobody came for.
+func (s *stagedNode) unclaimed() {
+	s.release()
+	s.end()
+}
+
 // takeBack renames a backup to the name that it had: nothing has happened.
 func (m *move) takeBack(ctx context.Context, a *away) error {
 	f := m.fs

@@ -159,6 +159,10 @@ func (o *objectNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, u
 		var err error
 		v, err = o.fs.openVersion(work, o.object())
 		if supersedes(err) {
+			if s := o.fs.names.leads(o.name); s != nil {
+				o.fs.names.promise(s, tid, s.unclaimed)
+				return nil, 0, toErrno(errSuperseded)
+			}
 			o.fs.names.turnAway(o.name, tid)
 			return nil, 0, toErrno(errSuperseded)
 		}

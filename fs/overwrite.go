@@ -28,6 +28,10 @@ func (f *FS) redirect(ctx context.Context, n *name, flags uint32) syscall.Errno 
 		cancel()
 		return f.reopen(ctx, n, flags)
 	}
+	if s := f.names.leads(n); s != nil {
+		f.names.promise(s, tid, s.unclaimed)
+		return toErrno(errSuperseded)
+	}
 	s, err := f.newVersion(work, n, flags)
 	if errors.Is(err, objectstore.ErrNotExist) {
 		return toErrno(errSuperseded) // the second look-up will say so

@@ -215,6 +215,9 @@ func setAttributes(a *staging.Attributes, in *fuse.SetAttrIn) (changed bool) {
 }
 
 func (s *stagedNode) truncate(ctx context.Context, fh gofs.FileHandle, size int64) syscall.Errno {
+	if s.isPassed() {
+		return s.fs.reopen(ctx, s.name, syscall.O_WRONLY)
+	}
 	work, cancel := s.fs.lasting()
 	defer cancel()
 	if err := s.file.Truncate(work, size); err != nil {
