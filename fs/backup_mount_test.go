@@ -209,6 +209,7 @@ func TestBackupRacesItsWait(t *testing.T) {
 
 // raceBackup saves f many times, each time another way and after another pause.
 func raceBackup(t *testing.T, l *mounttest.Lake, f string, rounds int) {
+	t.Helper()
 	content := "0\n"
 	for i := range rounds {
 		pause := time.Duration(i%12) * 500 * time.Microsecond // around the wait
@@ -217,7 +218,7 @@ func raceBackup(t *testing.T, l *mounttest.Lake, f string, rounds int) {
 			t.Errorf("round %d: rename: %v", i, err)
 			return
 		}
-		time.Sleep(pause)
+		<-time.After(pause)
 		err := statErr(l, f)
 		if err == nil {
 			t.Errorf("round %d: %s is there after its rename", i, filepath.Base(f))
@@ -236,7 +237,7 @@ func raceBackup(t *testing.T, l *mounttest.Lake, f string, rounds int) {
 			wantContent(t, l, f+"~", content)
 			content = next
 		case 3:
-			if err = writeErr(l, f+"~", syscall.O_WRONLY|syscall.O_APPEND, "y", func() { time.Sleep(pause) }); err == nil {
+			if err = writeErr(l, f+"~", syscall.O_WRONLY|syscall.O_APPEND, "y", func() { <-time.After(pause) }); err == nil {
 				err = rename(l, f+"~", f)
 			}
 			content += "y"
