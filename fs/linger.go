@@ -133,6 +133,7 @@ func (t *names) held(hold staging.Hold) []*stagedNode {
 // adopt makes the local files of earlier mounts files of this one. Checksums of
 // files that are published may have been outdated in between, and go.
 func (f *FS) adopt() {
+	f.finishTreeMoves()
 	for _, w := range f.Area.Files() {
 		r := w.Record()
 		if !w.Recovered() || r.Hold != staging.Local || r.State != staging.Staged || w.Lost() {

@@ -27,6 +27,8 @@ type localDirectories struct {
 	mu   sync.Mutex
 	dirs map[string]*localDirectory // with every directory above one
 	made int
+	// intents are the renames within staging trees that earlier mounts began.
+	intents []treeIntent
 }
 
 type localDirectory struct {
@@ -247,18 +249,10 @@ func (l *localDirectories) filled(dir, kept string) error {
 	return errors.Join(problems...)
 }
 
-// note appends a change to file: "+" or "-" and the path, a line each.
-// The caller holds mu: the file is local, and the line is short.
+// note appends a change to file: "+" or "-" and the path, a line each (">" and "=" are
+// those of a treeIntent). The caller holds mu.
 func (l *localDirectories) note(sign byte, path string) error {
-	if l.file == "" {
-		return nil
-	}
-	f, err := os.OpenFile(l.file, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	if err != nil {
-		return fmt.Errorf("keep a directory: %w", err)
-	}
-	_, err = f.Write(noteLine(sign, path))
-	return errors.Join(err, f.Close())
+	return l.append(noteLine(sign, path))
 }
 
 func noteLine(sign byte, path string) []byte {
@@ -272,6 +266,10 @@ func noteLine(sign byte, path string) []byte {
 // replay reads the notes of an earlier mount.
 func (l *localDirectories) replay(raw []byte) {
 	for line := range bytes.Lines(raw) {
+		if line[0] == '>' || line[0] == '=' {
+			l.replayIntent(line)
+			continue
+		}
 		var path string
 		if len(line) < 2 || json.Unmarshal(line[1:], &path) != nil {
 			continue // cut off by a crash
@@ -295,6 +293,9 @@ func (l *localDirectories) compact() error {
 		if l.dirs[p].made {
 			b.Write(noteLine('+', p))
 		}
+	}
+	for _, t := range l.intents {
+		b.Write(intentLine('>', t))
 	}
 	if err := os.WriteFile(l.file+".new", b.Bytes(), 0o600); err != nil {
 		return err

@@ -3,8 +3,12 @@ package fs
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
 )
 
 func newLocal(t *testing.T, file string) *localDirectories {
@@ -125,5 +129,51 @@ func TestLocalDirectoriesAreBounded(t *testing.T) {
 	}
 	if l.has("s/o/a") {
 		t.Error("made past the limit")
+	}
+}
+
+func TestLocalDirectoriesKeepTheRenamesThatAreUnderWay(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "directories")
+	l := newLocal(t, file)
+	one, two := treeIntent{From: []byte("s/o/_temporary/\xff"), To: []byte("s/o/_temporary/b")}, treeIntent{From: []byte("s/o/_temporary/c"), To: []byte("s/o/_temporary/d")}
+	for _, err := range []error{l.begin(one), l.begin(two), l.finish(two)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // over a compaction
+		l = newLocal(t, file)
+		if got := l.unfinished(); len(got) != 1 || string(got[0].From) != string(one.From) || string(got[0].To) != string(one.To) {
+			t.Errorf("unfinished: %q", got)
+		}
+	}
+	if err := l.finish(one); err != nil {
+		t.Fatal(err)
+	}
+	if got := newLocal(t, file).unfinished(); len(got) != 0 {
+		t.Errorf("unfinished: %q, want none", got)
+	}
+}
+
+func TestTreeIntentMovesRecords(t *testing.T) {
+	intent := treeIntent{
+		From: []byte("d/t/_temporary/a"), To: []byte("d/u/_temporary/b"), FromKey: []byte("t/_temporary/a/"), ToKey: []byte("u/_temporary/b/"),
+		ToBucket: []byte("two"), PrefixBucket: []byte("two"), PrefixKey: []byte("u/"),
+	}
+	r := staging.Record{
+		Path: "d/t/_temporary/a/k=1/f", Target: objectstore.Location{Bucket: "one", Key: "t/_temporary/a/k=1/f"},
+		Prefix: objectstore.Location{Bucket: "one", Key: "t/"}, Hold: staging.Local,
+	}
+	got, ok := intent.moved(r)
+	want := staging.NewWrite{
+		Path: "d/u/_temporary/b/k=1/f", Target: objectstore.Location{Bucket: "two", Key: "u/_temporary/b/k=1/f"},
+		Prefix: objectstore.Location{Bucket: "two", Key: "u/"}, Hold: staging.Local,
+	}
+	if !ok || !reflect.DeepEqual(got, want) {
+		t.Errorf("moved: %+v, %v; want %+v", got, ok, want)
+	}
+	r.Path = "d/t/_temporary/ab/f"
+	if _, ok := intent.moved(r); ok {
+		t.Error("a record beside the directory moves")
 	}
 }

@@ -250,7 +250,7 @@ func (m *move) renamed(s *stagedNode, loc objectstore.Location) []*stagedNode {
 }
 
 // directory renames a directory below the partitions: in one step of the store
-// where it has directories, else object by object.
+// where it has directories, else object by object; or one of a staging tree.
 func (m *move) directory(ctx context.Context, n catalogview.Node) error {
 	switch {
 	case inTree(m.from):
@@ -258,6 +258,11 @@ func (m *move) directory(ctx context.Context, n catalogview.Node) error {
 	case inTree(m.to):
 		return fmt.Errorf("%w: %w", errIntoTree, errPartitionMove)
 	}
+	return m.ordinaryDirectory(ctx, n)
+}
+
+// ordinaryDirectory renames a directory that is in no staging tree.
+func (m *move) ordinaryDirectory(ctx context.Context, n catalogview.Node) error {
 	if n.Registered || partition(n.Table, n.Level, m.from) {
 		return errPartitionMove
 	}

@@ -18,11 +18,12 @@ import (
 // none.
 type treeMove struct {
 	*move
-	files []treeFile // in and below the directory, in the order of their new paths
-	loc   objectstore.Location
-	there bool                   // an empty directory is at the target
-	takes unlistedBelow          // what goes with it
-	made  []objectstore.Location // what the store's directories were made for the rename
+	files  []treeFile             // in and below the directory, in the order of their new paths
+	loc    objectstore.Location   // the directory's
+	prefix objectstore.Location   // its table's
+	there  bool                   // an empty directory is at the target
+	takes  unlistedBelow          // what goes with it
+	made   []objectstore.Location // what the store's directories were made for the rename
 }
 
 // treeFile is one file on its way.
@@ -132,7 +133,7 @@ func (t *treeMove) resolve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.loc = target.Directory()
+	t.loc, t.prefix = target.Directory(), target.Prefix
 	for i := range t.files {
 		s := &t.files[i]
 		target, err := t.fs.View.Resolve(ctx, s.path)
@@ -187,15 +188,26 @@ func (t *treeMove) within(ctx context.Context) error {
 		return err
 	}
 	defer t.unlockAll()
+	from, err := t.fs.View.Resolve(ctx, t.from)
+	if err != nil {
+		return err
+	}
+	intent := t.intent(from.Directory(), t.prefix)
+	if err = t.fs.local.begin(intent); err != nil {
+		return err
+	}
 	for i, s := range t.files {
-		if err := s.retarget(s.to); err != nil {
+		if err = s.retarget(s.to); err != nil {
 			t.backTo(i)
-			return err
+			break
 		}
 	}
-	t.fs.warnLocal(t.to, t.fs.local.move(t.from, t.to, false))
-	t.moved(ctx)
-	return nil
+	if err == nil {
+		t.fs.warnLocal(t.to, t.fs.local.move(t.from, t.to, false))
+		t.moved(ctx)
+	}
+	t.fs.warnLocal(t.to, t.fs.local.finish(intent))
+	return err
 }
 
 // backTo gives the first n files their old places back.
@@ -220,6 +232,9 @@ func (t *treeMove) moved(ctx context.Context) {
 // out publishes the files at their new places, all or none, and makes the directory
 // the lake's. On an error it stays where it was, with all that is in it.
 func (t *treeMove) out(ctx context.Context) error {
+	if err := t.fs.partBelow(ctx, t.to); err != nil {
+		return err
+	}
 	for _, s := range t.files {
 		if !s.idle() {
 			return errBusy
