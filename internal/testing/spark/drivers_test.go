@@ -27,6 +27,7 @@ type job struct {
 	Flat      bool   `json:"flat,omitempty"`      // the table has no partitions
 	Rows      []row  `json:"rows,omitempty"`
 	Jobs      []job  `json:"jobs,omitempty"`
+	Count     int    `json:"count,omitempty"`    // of rows, where they are not told one by one
 	Endpoint  string `json:"endpoint,omitempty"` // of S3; "": Path is in a folder
 	Access    string `json:"access,omitempty"`
 	Secret    string `json:"secret,omitempty"`

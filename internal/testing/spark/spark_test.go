@@ -4,8 +4,11 @@
 package spark_test
 
 import (
+	"crypto/sha512"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,7 +29,7 @@ func tables() []mounttest.Table {
 		}
 		all = append(all, mounttest.Table{Name: "flat_" + format, Format: format})
 	}
-	for _, name := range []string{"one", "two", "replaced", "failed", "killed"} {
+	for _, name := range []string{"one", "two", "replaced", "failed", "flat_large", "refused", "killed"} {
 		all = append(all, mounttest.Table{Name: name})
 	}
 	for i := range all {
@@ -88,6 +91,8 @@ func TestSpark(t *testing.T) {
 			t.Run("together", func(t *testing.T) { w.together(t, p) })
 			t.Run("replaced", func(t *testing.T) { replaced(t, w.table(p, "replaced", "parquet")) })
 			t.Run("failed", func(t *testing.T) { failed(t, w.table(p, "failed", "parquet")) })
+			t.Run("large", func(t *testing.T) { large(t, w.table(p, "flat_large", "parquet")) })
+			t.Run("refused", func(t *testing.T) { refused(t, w.table(p, "refused", "parquet")) })
 		})
 	}
 	t.Run("locations", w.locations)
@@ -196,6 +201,54 @@ func failed(t *testing.T, b *tab) {
 	b.checkStored(t, before, b.names(t, b.name))
 }
 
+// large is a file that goes to a bucket in parts.
+func large(t *testing.T, b *tab) {
+	t.Helper()
+	const count = 300_000
+	b.lookAway()
+	j := b.job("large")
+	j.Algorithm, j.Mode, j.Count = "1", "overwrite", count
+	b.spark.must(t, j, nil)
+	var got []row
+	read := b.stored(b.name)
+	read.Format, read.Flat, read.Count = b.format, true, count
+	b.arrow.must(t, read, &got)
+	last := fmt.Sprintf("%x", sha512.Sum512([]byte(strconv.Itoa(count-1))))
+	if want := (row{float64(count), last, nil}); len(got) != 1 || got[0] != want {
+		t.Errorf("pyarrow reads in the store %v, want %v", got, want)
+	}
+	b.checkSeen(t, b.names(t, b.name))
+	if b.lake == nil || b.lake.Proxy == nil {
+		return
+	}
+	counts := b.lake.Proxy.Counts()
+	if counts["CreateMultipartUpload"] != 1 || counts["CompleteMultipartUpload"] != 1 || counts["CopyObject"]+counts["UploadPartCopy"] > 0 {
+		t.Errorf("requests: %v", counts)
+	}
+}
+
+// refused is an overwrite of what others made, which --write does not allow: Spark
+// removes first, and fails before it writes.
+func refused(t *testing.T, b *tab) {
+	t.Helper()
+	if b.lake == nil {
+		return
+	}
+	const name = "k=a/theirs.parquet"
+	theirs := mounttest.Parquet(t, 3)
+	b.lake.PutStored("spark/refused/"+name, theirs)
+	j := b.job("write")
+	j.Algorithm, j.Mode, j.Rows = "1", "append", rows(100, "a", "b")
+	b.spark.must(t, j, nil)
+	j.Mode = "overwrite"
+	if err := b.spark.try(j, nil); err == nil || !strings.Contains(err.Error(), "Unable to clear") {
+		t.Errorf("Spark overwrites what it may not remove: %v", err)
+	}
+	if left, err := b.lake.Stored("spark/refused/" + name); err != nil || left != theirs {
+		t.Errorf("the file of others is no more what it was: %v", err)
+	}
+}
+
 // killed ends the session's JVM in the middle of a job in each place: one task has
 // committed, the other is writing. It is the last to use the session.
 func (w *world) killed(t *testing.T) {
@@ -242,6 +295,9 @@ func (w *world) unmounted(t *testing.T) {
 			t.Errorf("%s: the unmount published %v", p.name, seen)
 		}
 		for _, name := range p.names(t, "") {
+			if name == "refused/k=a/theirs.parquet" {
+				continue
+			}
 			if _, below, _ := strings.Cut(name, "/"); !final.MatchString(below) {
 				t.Errorf("%s: the store has %q", p.name, name)
 			}

@@ -46,6 +46,12 @@ def save(job, frame):
     w.save("file://" + job["path"])
 
 
+def large(job):
+    """Writes so many rows, of 128 bytes and more, in one file."""
+    frame = spark.range(0, job["count"], 1, 1).selectExpr("id", "sha2(cast(id as string), 512) as name", "'a' as k")
+    save(job, frame)
+
+
 def read(job):
     frame = spark.read.format(job["format"]).schema(SCHEMA).load("file://" + job["path"])
     return [[r.id, r.name, r.k] for r in frame.collect()]
@@ -98,7 +104,7 @@ def pid(_):
     return spark._jvm.java.lang.ProcessHandle.current().pid()
 
 
-JOBS = {"write": write, "read": read, "together": together, "fail": fail, "hang": hang, "pid": pid}
+JOBS = {f.__name__: f for f in [write, large, read, together, fail, hang, pid]}
 
 
 def do(job):
