@@ -530,7 +530,8 @@ func TestRecoverDamagedBatch(t *testing.T) {
 					t.Errorf("published %v, kept %+v", w.published(3), report.Kept)
 				}
 				for _, r := range report.Kept {
-					if r.State != staging.Failed || r.Error == "" || r.Hold != staging.Local {
+					damaged := r.ID == members[at].File.ID() // the others are the job's, as they were
+					if (r.State == staging.Failed) != damaged || (r.Error != "") != damaged || r.Hold != staging.Local {
 						t.Errorf("kept as %+v", r)
 					}
 				}

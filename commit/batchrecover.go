@@ -283,7 +283,8 @@ func (c *Committer) undoBatch(ctx context.Context, note *staging.Batch) error {
 	return note.Drop()
 }
 
-// keepMember has a file of a batch that is taken back be a failed write of its own.
+// keepMember has a file of a batch that is taken back be a write of its own: as it was,
+// where it is the mount's alone and has its bytes, else a failed one.
 func keepMember(ctx context.Context, f *staging.File, m staging.BatchMember, reason string) error {
 	if f.Lost() && !f.Adopted() {
 		if err := f.GivenBack(); err != nil {
@@ -298,10 +299,14 @@ func keepMember(ctx context.Context, f *staging.File, m staging.BatchMember, rea
 		return err
 	}
 	defer z.Release()
+	state := staging.Failed
+	if m.From.Hold == staging.Local && z.Expect(m) == nil && z.Sound(ctx) == nil {
+		state, reason = staging.Staged, ""
+	}
 	if z.Record.Target == m.To.Target {
 		z.MoveTo(m.From)
 	}
-	return z.SetState(staging.Failed, reason, true)
+	return z.SetState(state, reason, true)
 }
 
 // abortBatch takes a batch back, as asked. Its files are kept.

@@ -237,7 +237,7 @@ func (o recoverOptions) task(writes stagedWrites) (ids []string, t recoverTask) 
 	case len(o.publish) > 0:
 		return o.publish, recoverTask{
 			do: func(ctx context.Context, w stagedWrite) (outcome, error) {
-				if w.State == staging.Staged && w.Hold == staging.Local {
+				if w.Hold == staging.Local {
 					return outcome{}, fmt.Errorf("%q is a file of the mount alone: to publish it, mount the lake and rename it to a name that is none of --local-names, outside of staging trees; or --save", w.Path)
 				}
 				done := outcome{done: "published"}
