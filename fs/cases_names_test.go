@@ -1,6 +1,7 @@
 package fs_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -184,6 +185,38 @@ func TestUnmountPublishesTemporaryNames(t *testing.T) {
 	}
 	if log := l.Log(); strings.Contains(log, "not published") {
 		t.Errorf("the unmount says %s", log)
+	}
+}
+
+// A mount that ends may never hear of the RELEASE of what was closed.
+func TestUnmountPublishesTemporaryNamesThatAreNotReleasedYet(t *testing.T) {
+	t.Parallel()
+	l := mountTwo(t, nil, neverLingers)
+	var mapped []byte // keeps the RELEASE from being sent
+	err := mounttest.NoFork(func() error {
+		fd, err := unix.Open(l.Path(csvDir+"/a.tmp"), unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o644)
+		if err != nil {
+			return err
+		}
+		if _, err = unix.Write(fd, []byte("all\n")); err == nil {
+			mapped, err = unix.Mmap(fd, 0, 4, unix.PROT_READ, unix.MAP_PRIVATE)
+		}
+		return errors.Join(err, unix.Close(fd))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantAbsent(t, l, csvDir+"/a.tmp")
+	l.Signal(syscall.SIGTERM)
+	l.Eventually("it is published", 0, func() bool {
+		got, there := inStore(t, l, csvDir+"/a.tmp")
+		return there && got == "all\n"
+	})
+	if err := unix.Munmap(mapped); err != nil {
+		t.Error(err)
+	}
+	if code := l.Wait(); code != 0 || strings.Contains(l.Log(), "not published") {
+		t.Errorf("the mount ended with code %d: %s", code, l.Log())
 	}
 }
 

@@ -77,6 +77,23 @@ func (s *stagedNode) waits() bool {
 	return s.hold == staging.Temporary && s.handles == 0 && s.reserved == 0 && !s.ended && !s.rule.unlinked
 }
 
+// left reports whether the version lingers, or will once the last RELEASE is here: a
+// mount may end before that, and then it never comes.
+func (s *stagedNode) left() bool {
+	s.mu.Lock()
+	lingers := s.waits()
+	coming := s.hold == staging.Temporary && s.handles > 0 && s.reserved == 0 && !s.rule.unlinked && !s.rule.torn
+	s.mu.Unlock()
+	if lingers || !coming || !s.idle() {
+		return lingers
+	}
+	if !s.whole() {
+		s.tear()
+		return false
+	}
+	return true
+}
+
 // endLinger publishes a lingering file under its temporary name. That it could not is
 // logged, and the file kept and shown.
 func (s *stagedNode) endLinger() {
@@ -100,10 +117,7 @@ func (f *FS) endLingers(belongs func(path string) bool) {
 			defer func() { over <- struct{}{} }()
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			s.mu.Lock()
-			lingers := s.waits()
-			s.mu.Unlock()
-			if lingers && belongs(s.path()) {
+			if belongs(s.path()) && s.left() {
 				s.endLinger()
 			}
 		}()
