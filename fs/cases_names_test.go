@@ -385,3 +385,40 @@ assert (oct(s.st_mode), int(s.st_mtime)) == ("0o100640", 12), s
 		}
 	}
 }
+
+func TestNamesAreThoseOfTheSettings(t *testing.T) {
+	t.Parallel()
+	l := mountTwo(t, map[string]string{"f": "f"}, "--temporary-names=", "--local-names=*.mine,é*", "--backup-names=", "--write=delete")
+	for _, name := range []string{"a.tmp", ".f.swp", "4913", ".a.crc"} {
+		write(t, l, csvDir+"/"+name, name)
+		wantStore(t, l, csvDir+"/"+name, name)
+	}
+	for _, name := range []string{"a.mine", "état"} {
+		write(t, l, csvDir+"/"+name, name)
+		wantUnpublished(t, l, csvDir+"/"+name, name)
+	}
+	wantErrno(t, "rename", rename(l, csvDir+"/f", csvDir+"/f~"), 0)
+	wantStore(t, l, csvDir+"/f~", "f")
+	wantAbsent(t, l, csvDir+"/f")
+	l.MustSh(`cd ` + csvDir + `; rm a.mine; mv état fin`)
+	wantClean(t, l, csvDir, "a.tmp", ".f.swp", "4913", ".a.crc", "f~", "fin")
+}
+
+// A name's hold is that of where it is: into a staging tree and out of it again, to
+// another partition, over another unpublished file.
+func TestHeldFilesMoveBetweenDirectories(t *testing.T) {
+	t.Parallel()
+	l := mountTwo(t, nil, neverLingers, "--write=delete")
+	l.MustSh(`cd db/text; mkdir -p _temporary/0 dt=2026-01-02; echo one > dt=2026-01-01/a.tmp; mv dt=2026-01-01/a.tmp _temporary/0/part
+ls _temporary/0 | grep -qx part; test -z "$(ls dt=2026-01-01)"; mv _temporary/0/part dt=2026-01-02/b.tmp; test -z "$(ls dt=2026-01-02)"`)
+	wantAbsent(t, l, "db/text/dt=2026-01-02/b.tmp")
+	wantContent(t, l, "db/text/dt=2026-01-02/b.tmp", "one\n")
+	l.MustSh(`cd db/text; echo two > dt=2026-01-01/c.tmp; mv dt=2026-01-01/c.tmp dt=2026-01-02/b.tmp; cat dt=2026-01-02/b.tmp; mv dt=2026-01-02/b.tmp dt=2026-01-01/final; rm -r _temporary`)
+	wantStore(t, l, csvDir+"/final", "two\n")
+	wantClean(t, l, csvDir, "final")
+	// The format is that of where it goes.
+	l.MustSh(`echo text > ` + csvDir + `/a.tmp`)
+	wantErrno(t, "rename of text into a Parquet partition", rename(l, csvDir+"/a.tmp", parquetDir+"/a.parquet"), syscall.EBADMSG)
+	wantUnpublished(t, l, csvDir+"/a.tmp", "text\n")
+	wantAbsent(t, l, parquetDir+"/a.parquet")
+}
