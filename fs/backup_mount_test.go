@@ -158,6 +158,27 @@ eq((open("f~").read(), open("g~").read()), ("old\n", "old\n"))
 	wantClean(t, l, csvDir, "f", "f~", "g~")
 }
 
+// What could not be published in the old file's place is by hand: the backup stays.
+func TestBackupOfWhatRecoverPublishes(t *testing.T) {
+	t.Parallel()
+	l := mountTwo(t, map[string]string{"f": "old\n"}, "--write=delete", neverLingers)
+	l.Sh(`cd ` + csvDir + `; mv f f~; bash -c 'exec 3>f; echo new >&3; kill -TERM $$; sleep 60'`)
+	var kept []stagedWrite
+	l.Eventually("the new file is torn", 0, func() bool {
+		kept = stagedStatus(t, l)
+		return len(kept) == 1 && kept[0].State == "torn"
+	})
+	wantErrno(t, "stat", statErr(l, csvDir+"/f"), syscall.ENOENT)
+	if r := l.Run("recover", "--publish="+kept[0].ID, l.Root); r.Code != 0 {
+		t.Fatalf("recover --publish: exit code %d, %s%s", r.Code, r.Out, r.Err)
+	}
+	wantContent(t, l, csvDir+"/f", "new\n")
+	wantContent(t, l, csvDir+"/f~", "old\n")
+	l.Remount()
+	wantStore(t, l, csvDir+"/f", "new\n")
+	wantStore(t, l, csvDir+"/f~", "old\n")
+}
+
 // Another mount, which sees what the store has, never misses the file.
 func TestBackupAndAnotherMount(t *testing.T) {
 	t.Parallel()

@@ -124,3 +124,11 @@ func (s *stagedNode) isOpen() bool {
 	defer s.mu.Unlock()
 	return s.handles > 0
 }
+
+// partBackups is part for a rename of a directory.
+func (m *move) partBackups(ctx context.Context) error {
+	if err := m.held.part(ctx); err != nil {
+		return err
+	}
+	return m.fs.partBelow(ctx, m.from)
+}

@@ -184,6 +184,14 @@ func (f *FS) recoverBatch(ctx context.Context, what string, r staging.Record) er
 // written for.
 func (f *FS) publishKept(ctx context.Context, w *staging.File) error {
 	r := w.Record()
+	held, err := f.backups.lockPaths(r.Path)
+	if err != nil {
+		return err
+	}
+	defer held.unlock()
+	if err = f.secureBackup(ctx, r.Path); err != nil {
+		return err
+	}
 	f.View.Refresh(r.Path) // where it leads is asked anew
 	published := f.Committer.Publish(ctx, r.ID, func(ctx context.Context, path string) (objectstore.Location, error) {
 		t, err := f.View.Resolve(ctx, path)
@@ -192,6 +200,7 @@ func (f *FS) publishKept(ctx context.Context, w *staging.File) error {
 	if published != nil && unregistered(published) == nil {
 		return published
 	}
+	f.replaced(r.Path)
 	f.forgetKept(r.ID)
 	f.superseded(r.Target)
 	if n, err := f.View.Lookup(ctx, r.Path); err == nil {

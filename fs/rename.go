@@ -266,10 +266,7 @@ func (m *move) ordinaryDirectory(ctx context.Context, n catalogview.Node) error 
 	if n.Registered || partition(n.Table, n.Level, m.from) {
 		return errPartitionMove
 	}
-	if err := m.held.part(ctx); err != nil {
-		return err
-	}
-	if err := m.fs.partBelow(ctx, m.from); err != nil {
+	if err := m.partBackups(ctx); err != nil {
 		return err
 	}
 	from, err := m.fs.View.Resolve(ctx, m.from)

@@ -44,6 +44,9 @@ func (m *move) moveTree(ctx context.Context) error {
 	if err := m.fs.mayCreate(); err != nil {
 		return err
 	}
+	if err := m.held.part(ctx); err != nil {
+		return err
+	}
 	switch _, there, err := m.fs.storeHas(ctx, m.from); {
 	case err != nil:
 		return err
