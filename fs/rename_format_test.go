@@ -127,7 +127,7 @@ func wantInsertOnly(t *testing.T, l *mounttest.Lake, dir string) {
 	for name, want := range map[string]string{"one": one, ".text": two, "d/f": one, "g": one} {
 		wantContent(t, l, dir+"/"+name, want)
 	}
-	if r := l.Sh(`cp ` + dir + `/one ` + dir + `/x.tmp && mv ` + dir + `/x.tmp ` + dir + `/x`); r.Code == 0 || !strings.Contains(r.Err, "Read-only") {
+	if r := l.Sh(`cp ` + dir + `/one ` + dir + `/x.new && mv ` + dir + `/x.new ` + dir + `/x`); r.Code == 0 || !strings.Contains(r.Err, "Read-only") {
 		t.Errorf("mv of a published file: code %d, %s", r.Code, r.Err)
 	}
 }

@@ -176,7 +176,7 @@ func TestTwoJobsInOneTable(t *testing.T) {
 	job := func(n int) string {
 		return fmt.Sprintf(`
 t, s = "db/t", "db/t/.spark-staging-%[1]d"
-for k in range(1, 4): create(s + "/k=%%d/part-%[1]d" %% k, b"%[1]d\n")
+for k in 1, 2%[1]d, 3%[1]d: create(s + "/k=%%d/part-%[1]d" %% k, b"%[1]d\n") # a new one is one's alone, as on a disk
 for base in sorted(os.listdir(s)): merge(s, t)
 delete(s)
 `, n)
@@ -193,7 +193,7 @@ delete(s)
 			t.Error(err)
 		}
 	}
-	wantStored(t, l, "k=1/old", "k=1/part-1", "k=1/part-2", "k=2/part-1", "k=2/part-2", "k=3/part-1", "k=3/part-2")
+	wantStored(t, l, "k=1/old", "k=1/part-1", "k=1/part-2", "k=21/part-1", "k=22/part-2", "k=31/part-1", "k=32/part-2")
 	wantNoTree(t, l)
 }
 
