@@ -18,13 +18,14 @@ import (
 // "*" is what the first of them was in PATTERN.
 //
 // As traced: sed -i; perl -i; zip; Python's tempfile; rsync; patch; gawk -i inplace;
-// many a program's own; git; the AWS CLI; DuckDB over an old file; mktemp; downloads;
-// go build; git once more, its packs and its probe for symbolic links.
+// many a program's own; git; the AWS CLI; DuckDB over an old file; vim, which may copy
+// a file beside it before it writes; mktemp; downloads; go build; git's packs, and its
+// probe for symbolic links.
 var (
 	DefaultTemporaryNames = []string{ //nolint:gochecknoglobals // a constant table
 		"sed??????", "XX??????", "zi??????", "tmp????????", ".*.??????", "*.o??????", "*.gawk.??????",
 		"*.tmp", "tmp_obj_??????", "*.########", "tmp_*=*",
-		"tmp.??????????", "*.part", "*.partial", "*-go-tmp-umask",
+		"*~=*", "tmp.??????????", "*.part", "*.partial", "*-go-tmp-umask",
 		"tmp_idx_??????", "tmp_pack_??????", "pack-*.keep", "packed-refs.new", "t??????=HEAD",
 	}
 	// DefaultLocalNames: Hadoop's checksums; vim's swap files and its probe; emacs'

@@ -38,15 +38,19 @@ func (c tool) compare(t *testing.T, lake *mounttest.Lake, o outside) seen {
 	got := c.run(t, mount)
 	settle(t, lake)
 	row := seen{code: got.code, same: true}
-	poll.stop(t)
-	names, deep := watched.stop()
-	row.deep = deep
+	looks, names, wrong := poll.stop()
+	t.Logf("looked %d times", looks)
+	for _, what := range wrong {
+		t.Error(what)
+	}
+	maps.Copy(names, watched.stop())
 	if lake.Proxy != nil {
 		sent := changes(lake.Proxy.Log(), lake.Key(name)+"/")
 		row.requests = sent.String()
 		for key := range sent.keys {
 			names[key] = struct{}{}
 		}
+		t.Logf("%s: %v", sent, sent.counts)
 		c.hold(t, sent.beyond(known))
 	}
 	row.names = c.strange(t, known, names)

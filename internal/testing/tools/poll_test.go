@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,6 +39,7 @@ type poller struct {
 	mu struct {
 		sync.Mutex
 		looks int
+		names map[string]struct{} // all that it saw
 		wrong map[string]struct{}
 	}
 }
@@ -44,17 +47,24 @@ type poller struct {
 // poll begins to look at the tool's table.
 func (c tool) poll(t *testing.T, lake *mounttest.Lake, known versions) *poller {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	p := &poller{dir: lake.Window("tools/" + c.table()), known: known, end: cancel}
-	p.mu.wrong = map[string]struct{}{}
-	files := map[string]string{}
-	p.loop(ctx, func() error { return p.files(files) })
+	ctx, p := newPoller(t, lake.Window("tools/"+c.table()), known)
 	if lake.OnS3() {
 		server, bucket := lake.Bucket()
 		l := lister{client: server.Client(), bucket: bucket, prefix: lake.Key("tools/"+c.table()) + "/", seen: map[string]string{}}
 		p.loop(ctx, func() error { return p.objects(ctx, l) })
 	}
 	return p
+}
+
+// newPoller begins to look at the files below dir; ctx ends with it.
+func newPoller(t *testing.T, dir string, known versions) (ctx context.Context, p *poller) {
+	t.Helper()
+	p = &poller{dir: dir, known: known}
+	ctx, p.end = context.WithCancel(context.WithoutCancel(t.Context()))
+	p.mu.names, p.mu.wrong = map[string]struct{}{}, map[string]struct{}{}
+	files := map[string]string{}
+	p.loop(ctx, func() error { return p.files(files) })
+	return ctx, p
 }
 
 // loop looks again and again until the end, and once after it.
@@ -81,15 +91,12 @@ func (p *poller) loop(ctx context.Context, look func() error) {
 	})
 }
 
-// stop ends the poller, and tells what it saw and should not have.
-func (p *poller) stop(t *testing.T) {
-	t.Helper()
+// stop ends the poller, and returns how often it looked, the names that it saw, and
+// what it should not have seen.
+func (p *poller) stop() (looks int, names map[string]struct{}, wrong []string) {
 	p.end()
 	p.work.Wait()
-	t.Logf("looked %d times", p.mu.looks)
-	for wrong := range p.mu.wrong {
-		t.Error(wrong)
-	}
+	return p.mu.looks, p.mu.names, slices.Sorted(maps.Keys(p.mu.wrong))
 }
 
 func (p *poller) note(format string, args ...any) {
@@ -98,8 +105,11 @@ func (p *poller) note(format string, args ...any) {
 	p.mu.wrong[fmt.Sprintf("whoever looks at the store: "+format, args...)] = struct{}{}
 }
 
-// hold judges one version. Names that are not final the watcher tells of.
+// hold judges one version, by its bytes if its name is final.
 func (p *poller) hold(path string, raw []byte) {
+	p.mu.Lock()
+	p.mu.names[path] = struct{}{}
+	p.mu.Unlock()
 	if p.known.final(path) && !p.known.has(path, content(raw)) {
 		p.note("%s has %d bytes that are no version of it: it begins with %.60q", path, len(raw), raw)
 	}
@@ -215,4 +225,25 @@ func (l lister) get(ctx context.Context, key string) ([]byte, error) {
 		return nil, err
 	}
 	return append(make([]byte, 0, 1), raw...), nil
+}
+
+func TestAPollerSeesWhatIsNoVersion(t *testing.T) {
+	dir := t.TempDir()
+	known := versions{any: func(string) bool { return false }, trees: []map[string]node{
+		{"f": {kind: regular, bytes: content([]byte("one\n"))}},
+		{"f": {kind: regular, bytes: content([]byte("two\n"))}},
+	}}
+	for _, c := range []struct {
+		name, text string
+		wrong      int
+	}{{"f", "one\n", 0}, {"f", "two\n", 0}, {"f", "tw", 1}, {"f", "", 1}, {"g", "whatever\n", 0}} {
+		_, p := newPoller(t, dir, known)
+		must(t, os.WriteFile(filepath.Join(dir, "part"), []byte(c.text), 0o600))
+		must(t, os.Rename(filepath.Join(dir, "part"), filepath.Join(dir, c.name)))
+		_, names, wrong := p.stop() // which looks once more
+		if _, seen := names[c.name]; !seen || len(wrong) != c.wrong {
+			t.Errorf("%s of %q: saw %v, and took offence at %q; want %d", c.name, c.text, names, wrong, c.wrong)
+		}
+		must(t, os.Remove(filepath.Join(dir, c.name)))
+	}
 }

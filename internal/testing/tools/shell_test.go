@@ -78,7 +78,8 @@ touch -d 2021-06-01T01:02:03.456 a; touch -d 1999-12-31 b; touch -r b c; touch -
 // editTools write beside a file and rename, or write over it.
 func editTools() []tool {
 	const (
-		vi     = `vim -es -i NONE --cmd 'set nocp `
+		skip   = ` --cmd 'set backupskip=' ` // by default vim backs nothing up below /tmp
+		vi     = `vim -es -i NONE --cmd 'set nocp backupskip= `
 		change = `' -c '%s/line/row/' -c wq f`
 	)
 	return []tool{
@@ -88,16 +89,16 @@ func editTools() []tool {
 		{name: "perl -pi.bak", needs: "perl", before: "seed f", script: `perl -pi.bak -e s/line/row/ f`, random: `^XX(\w{6,8})$`},
 		{name: "gawk -i inplace", needs: "gawk", before: "seed f", script: `gawk -i inplace '{print NR, $0}' f`, random: `\.gawk\.(\w{6})$`},
 		{name: "gawk -i inplace, with a backup", needs: "gawk", before: "seed f", script: `gawk -i inplace -v INPLACE_SUFFIX=.bak '{print $1}' f`, random: `\.gawk\.(\w{6})$`, differs: "its backup is a hard link; the file stays as it was"},
-		{name: "vim", needs: "vim", before: "seed f; chmod 640 f", script: `vim -es -c '%s/line/row/' -c wq f`},
-		{name: "vim, a new file", needs: "vim", script: `vim -es -c 'normal inew' -c wq new`},
-		{name: "vim -u NONE", needs: "vim", before: "seed f", script: `vim -es -u NONE -c '%s/line/row/' -c wq f`},
+		{name: "vim", needs: "vim", before: "seed f; chmod 640 f", script: `vim -es` + skip + `-c '%s/line/row/' -c wq f`},
+		{name: "vim, a new file", needs: "vim", script: `vim -es` + skip + `-c 'normal inew' -c wq new`},
+		{name: "vim -u NONE", needs: "vim", before: "seed f", script: `vim -es -u NONE` + skip + `-c '%s/line/row/' -c wq f`},
 		{name: "vim, swap file, backup by rename", needs: "vim", before: "seed f", script: vi + `swapfile writebackup nobackup backupcopy=no` + change},
 		{name: "vim, backup kept", needs: "vim", before: "seed f", script: vi + `swapfile backup` + change},
 		{name: "vim, no swap, no backup", needs: "vim", before: "seed f", script: vi + `noswapfile nobackup nowritebackup` + change},
-		{name: "ex", needs: "ex", before: "seed f", script: `printf '%%s/line/row/\nwq\n' | ex -s f`},
+		{name: "ex", needs: "ex", before: "seed f", script: `printf '%%s/line/row/\nwq\n' | ex -s` + skip + `f`},
 		{name: "ed", needs: "ed", before: "seed f", script: `printf '1,5d\n$a\nend\n.\nw\nw g\nq\n' | ed -s f`},
 		{name: "emacs --batch", needs: "emacs", before: "seed f", more: "it opens the file twice", script: `emacs --batch -Q f --eval '(progn (replace-string "line" "row") (setq make-backup-files nil) (save-buffer))'`},
-		{name: "emacs --batch, backup kept", needs: "emacs", before: "seed f", more: "it opens the file twice", script: `emacs --batch -Q f --eval '(progn (replace-string "line" "row") (save-buffer))'`},
+		{name: "emacs --batch, backup kept", needs: "emacs", before: "seed f", more: "it opens the file twice", script: `emacs --batch -Q f --eval '(progn (setq backup-inhibited nil backup-enable-predicate (lambda (_) t)) (replace-string "line" "row") (save-buffer))'`},
 		{name: "patch", needs: "patch diff", before: `seed f; sed s/7/seven/ f > "$OUT/g"; diff -u --label f --label f f "$OUT/g" > "$OUT/p" || true`, script: `
 patch -s f "$OUT/p"; keep; patch -s -R f "$OUT/p"`, random: `\.o(\w{6})$`},
 		{name: "patch -b", needs: "patch diff", before: `seed f; sed s/7/seven/ f > "$OUT/g"; diff -u --label f --label f f "$OUT/g" > "$OUT/p" || true`, script: `patch -s -b f "$OUT/p"`, random: `\.o(\w{6})$`},

@@ -60,7 +60,6 @@ type seen struct {
 	same     bool     // the tree is the plain directory's, byte for byte
 	requests string   // those that a bucket got
 	names    []string // those that the store had and that are not final
-	deep     bool     // some of them lay in a directory made during the run: others may be missed
 }
 
 // TestToolsInABucket runs every tool in a plain directory and in a bucket, and holds

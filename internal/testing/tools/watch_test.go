@@ -121,13 +121,12 @@ func (w *watcher) event(wd int32, mask uint32, name string) {
 	}
 }
 
-// stop ends the watch, and returns the paths of all files that came in. deep tells
-// that directories were made meanwhile.
-func (w *watcher) stop() (files map[string]struct{}, deep bool) {
+// stop ends the watch, and returns the paths of all files that came in.
+func (w *watcher) stop() map[string]struct{} {
 	w.t.Helper()
 	must(w.t, w.drain())
 	maps.DeleteFunc(w.names, func(path string, _ struct{}) bool { return w.deep[path] })
-	return w.names, len(w.deep) > 0
+	return w.names
 }
 
 // drain reads the events up to one of our own.
