@@ -87,7 +87,7 @@ func (b *backups) lockPaths(paths ...string) (lockedBackups, error) {
 	for {
 		some := b.all(concerns)
 		for i, a := range some {
-			if !a.lock.lockFor(publishPatience) {
+			if !a.lock.lockSoon() {
 				lockedBackups(some[:i]).unlock()
 				return nil, errBusyPublish
 			}

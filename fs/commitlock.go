@@ -15,9 +15,9 @@ func newCommitLock() commitLock { return make(chan struct{}, 1) }
 func (l commitLock) Lock()   { l <- struct{}{} }
 func (l commitLock) Unlock() { <-l }
 
-// lockFor is Lock, for a time; false if it was not had.
-func (l commitLock) lockFor(d time.Duration) bool {
-	t := time.NewTimer(d)
+// lockSoon is Lock, for publishPatience; false if it was not had.
+func (l commitLock) lockSoon() bool {
+	t := time.NewTimer(publishPatience)
 	defer t.Stop()
 	select {
 	case l <- struct{}{}:

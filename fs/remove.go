@@ -138,7 +138,7 @@ func (f *FS) holdWriters(path string) ([]*stagedNode, error) {
 // lockAll takes the commit locks of all writers, or of none: errBusy.
 func lockAll(writers []*stagedNode) error {
 	for i, s := range writers {
-		if !s.commit.lockFor(publishPatience) {
+		if !s.commit.lockSoon() {
 			unlockAll(writers[:i])
 			return errBusyPublish
 		}

@@ -69,7 +69,7 @@ func (m *move) justPublished(ctx context.Context) error {
 // setTarget makes the version one of another name. A publish that is under way is
 // waited for; published says that the file lies at its old name by then. errBusy.
 func (s *stagedNode) setTarget(w staging.NewWrite) (published bool, err error) {
-	if !s.commit.lockFor(publishPatience) {
+	if !s.commit.lockSoon() {
 		return false, errBusyPublish
 	}
 	defer s.commit.Unlock()
@@ -95,7 +95,7 @@ func (s *stagedNode) retarget(w staging.NewWrite) error {
 func (m *move) publishAs(ctx context.Context, s *stagedNode, w staging.NewWrite) error {
 	m.fs.publishing.begin()
 	defer m.fs.publishing.end()
-	if !s.commit.lockFor(publishPatience) {
+	if !s.commit.lockSoon() {
 		return errBusyPublish
 	}
 	if s.latest != nil && !s.file.Dirty() {
