@@ -207,7 +207,7 @@ func (h *handles) run(k task, o *outcome) (err error) {
 	case "patch":
 		return k.write(0)
 	case "rename":
-		return os.Rename(k.Path, k.To)
+		return unix.Rename(k.Path, k.To) // os.Rename refuses to replace an empty directory
 	case "unlink":
 		return os.Remove(k.Path)
 	case "copy":

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -18,6 +18,8 @@ type held struct {
 	behind  string   // what publishes behind the answers: "", "linger", "unmount"
 	flags   []string // of the mount
 	stamped bool     // the target bears a mode and a time that were set before the rename
+	table   string   // "": text
+	backup  string   // the name to which a file is renamed before it is written anew
 }
 
 // stampMode is the mode that the temporary files of tools are given.
@@ -26,64 +28,25 @@ const stampMode = 0o640
 func (h *held) isHeld() bool { return len(h.steps) > 0 }
 
 // directory tells whether one step publishes several files.
-func (h *held) directory() bool {
-	for _, k := range h.steps {
-		if k.Do == "rename" && path.Ext(k.Path) == "" && path.Ext(k.To) == "" {
-			return true
-		}
-	}
-	return false
-}
+func (h *held) directory() bool { return h.table == deepTable }
+
+// deepTable has two keys: in a directory of the first, one of the second can be published.
+const deepTable = "deep"
 
 // patiently is for files that no linger may publish, however slow the machine is.
 func patiently() []string { return []string{"--temporary-linger=10m"} }
 
+// created is the task that writes a small file as f.csv is to be.
+func created(name string) task {
+	return task{Do: "create", Path: name, Name: "fresh", Size: smallSize, Chunks: 1000}
+}
+
 // heldOperations are what tools do that write under another name first.
 func heldOperations() []operation {
-	old, fresh := small("old"), small("fresh")
-	create := func(name, content string) task {
-		return task{Do: "create", Path: name, Name: content, Size: smallSize, Chunks: 1000}
-	}
-	const tree = "_temporary/0/_temporary/attempt_1"
-	all := []operation{
-		{
-			name: "temporary", after: map[string][]byte{"f.csv": fresh},
-			held: held{
-				steps:   []task{create("f.csv.tmp", "fresh"), {Do: "rename", Path: "f.csv.tmp", To: "f.csv"}},
-				private: []string{"f.csv.tmp"}, flags: patiently(),
-			},
-		},
-		{
-			name: "temporary over", seeds: map[string][]byte{"f.csv": old}, after: map[string][]byte{"f.csv": fresh},
-			held: held{
-				steps: []task{
-					{Do: "create", Path: "sedAb1_dE", Name: "fresh", Size: smallSize, Chunks: 1000, Mode: stampMode},
-					{Do: "utimes", Path: "sedAb1_dE"},
-					{Do: "rename", Path: "sedAb1_dE", To: "f.csv"},
-				},
-				private: []string{"sedAb1_dE"}, flags: patiently(), stamped: true,
-			},
-		},
-		{
-			name: "temporary, left", after: map[string][]byte{"f.csv.tmp": fresh}, target: "f.csv.tmp",
-			held: held{steps: []task{create("f.csv.tmp", "fresh")}, behind: "linger", flags: []string{"--temporary-linger=20ms"}},
-		},
-		{
-			name: "temporary, unmounted", after: map[string][]byte{"f.csv.tmp": fresh}, target: "f.csv.tmp",
-			held: held{steps: []task{create("f.csv.tmp", "fresh")}, behind: "unmount", flags: patiently()},
-		},
-		{
-			name: "local", seeds: map[string][]byte{"f.csv": old}, after: map[string][]byte{"f.csv": fresh},
-			held: held{
-				steps:   []task{create("f.csv.lock", "fresh"), {Do: "rename", Path: "f.csv.lock", To: "f.csv"}},
-				private: []string{"f.csv.lock"}, flags: patiently(),
-			},
-		},
-	}
-	_ = tree
+	all := slices.Concat(temporaryOperations(), backupOperations(), treeOperations())
 	if soaking() {
 		all = append(all, operation{
-			name: "temporary over, large", seeds: map[string][]byte{"f.csv": old}, after: map[string][]byte{"f.csv": content("fresh", largeSize)},
+			name: "temporary over, large", seeds: tree{"f.csv": small("old")}, after: tree{"f.csv": content("fresh", largeSize)},
 			held: held{
 				steps:   []task{{Do: "create", Path: ".f.csv.a1B2c3", Name: "fresh", Size: largeSize}, {Do: "rename", Path: ".f.csv.a1B2c3", To: "f.csv"}},
 				private: []string{".f.csv.a1B2c3"}, flags: patiently(),
@@ -96,6 +59,103 @@ func heldOperations() []operation {
 		}
 	}
 	return all
+}
+
+// temporaryOperations are those of temporary and of local names.
+func temporaryOperations() []operation {
+	old, fresh := tree{"f.csv": small("old")}, tree{"f.csv": small("fresh")}
+	left := operation{
+		after: tree{"f.csv.tmp": small("fresh")}, target: "f.csv.tmp",
+		held: held{steps: []task{created("f.csv.tmp")}},
+	}
+	lingers, unmounted := left, left
+	lingers.name, lingers.behind, lingers.flags = "temporary, left", "linger", []string{"--temporary-linger=20ms"}
+	unmounted.name, unmounted.behind, unmounted.flags = "temporary, unmounted", "unmount", patiently()
+	return []operation{
+		{
+			name: "temporary", after: fresh,
+			held: held{
+				steps:   []task{created("f.csv.tmp"), {Do: "rename", Path: "f.csv.tmp", To: "f.csv"}},
+				private: []string{"f.csv.tmp"}, flags: patiently(),
+			},
+		},
+		{
+			name: "temporary over", seeds: old, after: fresh,
+			held: held{
+				steps: []task{
+					{Do: "create", Path: "sedAb1_dE", Name: "fresh", Size: smallSize, Chunks: 1000, Mode: stampMode},
+					{Do: "utimes", Path: "sedAb1_dE"},
+					{Do: "rename", Path: "sedAb1_dE", To: "f.csv"},
+				},
+				private: []string{"sedAb1_dE"}, flags: patiently(), stamped: true,
+			},
+		},
+		{
+			name: "local", seeds: old, after: fresh,
+			held: held{
+				steps:   []task{created("f.csv.lock"), {Do: "rename", Path: "f.csv.lock", To: "f.csv"}},
+				private: []string{"f.csv.lock"}, flags: patiently(),
+			},
+		},
+		lingers, unmounted,
+	}
+}
+
+// backupOperations rename a file before it is written anew, or is not.
+func backupOperations() []operation {
+	old := tree{"f.csv": small("old")}
+	rename := task{Do: "rename", Path: "f.csv", To: "f.csv~"}
+	left := operation{
+		seeds: old, after: tree{"f.csv~": small("old")}, target: "f.csv~",
+		held: held{steps: []task{rename}, backup: "f.csv~"},
+	}
+	lingers, unmounted := left, left
+	lingers.name, lingers.behind, lingers.flags = "backup, left", "linger", []string{"--temporary-linger=20ms"}
+	unmounted.name, unmounted.behind, unmounted.flags = "backup, unmounted", "unmount", patiently()
+	return []operation{
+		{
+			name: "backup", seeds: old, after: tree{"f.csv": small("fresh")},
+			held: held{
+				steps:   []task{rename, created("f.csv"), {Do: "unlink", Path: "f.csv~"}},
+				private: []string{"f.csv~"}, backup: "f.csv~", flags: patiently(),
+			},
+		},
+		lingers, unmounted,
+	}
+}
+
+// treeOperations do as Hadoop's committers: an attempt writes in a staging tree, its
+// directory is renamed when it is done, and then what is in it is renamed out.
+func treeOperations() []operation {
+	const job, attempt = "_temporary/0", "_temporary/0/_temporary/attempt_1"
+	dirs := []task{{Do: "mkdir", Path: "_temporary"}, {Do: "mkdir", Path: job}, {Do: "mkdir", Path: job + "/_temporary"}, {Do: "mkdir", Path: attempt}}
+	done := task{Do: "rename", Path: attempt, To: job + "/task_1"}
+	remove := task{Do: "remove all", Path: "_temporary"}
+	three, after := []task{{Do: "mkdir", Path: attempt + "/h=1"}}, tree{}
+	for _, name := range []string{"a.csv", "b.csv", "c.csv"} {
+		three = append(three, task{Do: "create", Path: attempt + "/h=1/" + name, Name: name, Size: smallSize, Chunks: 1000})
+		after["h=1/"+name] = small(name)
+	}
+	return []operation{
+		{
+			name: "tree, file", after: tree{"f.csv": small("fresh")},
+			held: held{
+				steps: slices.Concat(dirs, []task{
+					created(attempt + "/f.csv"), done, {Do: "rename", Path: job + "/task_1/f.csv", To: "f.csv"}, remove,
+				}),
+				private: []string{"_temporary"}, flags: patiently(),
+			},
+		},
+		{
+			name: "tree, directory", target: "h=1/b.csv", after: after,
+			held: held{
+				steps: slices.Concat(dirs, three, []task{
+					done, {Do: "rename", Path: job + "/task_1/h=1", To: "h=1"}, remove,
+				}),
+				private: []string{"_temporary"}, flags: patiently(), table: deepTable,
+			},
+		},
+	}
 }
 
 // seen is what a program finds after n steps.
@@ -113,14 +173,16 @@ func (k *task) apply(at tree) {
 	switch k.Do {
 	case "create":
 		at[k.Path] = content(k.Name, k.Size)
-	case "unlink":
-		delete(at, k.Path)
-	case "rename":
+	case "unlink", "remove all", "rename":
 		for _, name := range sortedKeys(at) {
-			if rest, ok := strings.CutPrefix(name, k.Path); ok && (rest == "" || rest[0] == '/') {
-				at[k.To+rest] = at[name]
-				delete(at, name)
+			rest, ok := strings.CutPrefix(name, k.Path)
+			if !ok || rest != "" && rest[0] != '/' {
+				continue
 			}
+			if k.Do == "rename" {
+				at[k.To+rest] = at[name]
+			}
+			delete(at, name)
 		}
 	}
 }
@@ -144,7 +206,7 @@ func (r *rig) runHeld(op *operation, from int) error {
 	case err != nil:
 		return err
 	case op.behind == "linger":
-		return r.lingered()
+		return r.lingered(op)
 	case op.behind == "unmount":
 		return r.unmounted()
 	}
@@ -152,19 +214,22 @@ func (r *rig) runHeld(op *operation, from int) error {
 }
 
 // lingered waits until the linger has come to an end.
-func (r *rig) lingered() error {
+func (r *rig) lingered(op *operation) error {
 	err := errors.New("nothing came of it")
 	within(time.Minute, func() bool {
 		var s status
 		if s, err = r.status(); err != nil {
 			return true
 		}
-		if len(s.Staged) == 0 {
+		switch {
+		case len(s.Staged) > 0 && s.Staged[0].State == "failed":
+			err = fmt.Errorf("%w: %s", errNotPublished, s.Staged[0].Error)
 			return true
-		}
-		if w := s.Staged[0]; w.State == "failed" {
-			err = fmt.Errorf("%w: %s", errNotPublished, w.Error)
-			return true
+		case len(s.Staged) == 0:
+			files, failed := r.StoredTree(r.part) // it may change meanwhile
+			if failed == nil && bytesOf(r.t, files).equal(op.after) {
+				return true
+			}
 		}
 		err = errors.New("it lingers for a minute")
 		return false

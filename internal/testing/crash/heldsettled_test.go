@@ -3,7 +3,6 @@ package crash_test
 import (
 	"bytes"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 )
@@ -51,8 +50,8 @@ func (r *rig) wantHeldSettled(op *operation, acknowledged bool) {
 	if err != nil {
 		r.t.Fatalf("status.json: %v", err)
 	}
-	at, whole := r.wantSteps(op, r.find(op, now.Staged))
-	if have.equal(op.after) && len(now.Staged)+len(now.Local) > 0 {
+	at, whole := r.wantSteps(op, r.find(op, now.Staged), have)
+	if at == len(op.steps) && have.equal(op.after) && len(now.Staged)+len(now.Local) > 0 {
 		r.t.Errorf("all is published, and there are %+v", now)
 	}
 	if len(now.Staged) > 0 {
@@ -117,9 +116,12 @@ func (r *rig) find(op *operation, kept []staged) tree {
 
 // wantSteps asserts that the files are those after the steps that were done, or after
 // one more, and returns how many that are; whole is false if the last left a part.
-func (r *rig) wantSteps(op *operation, found tree) (n int, whole bool) {
+func (r *rig) wantSteps(op *operation, found, have tree) (n int, whole bool) {
 	r.t.Helper()
 	n = r.done
+	if op.backup != "" {
+		return r.wantBackup(op, found, have)
+	}
 	before := op.seen(n)
 	if found.equal(before) {
 		return n, true
@@ -139,6 +141,50 @@ func (r *rig) wantSteps(op *operation, found tree) (n int, whole bool) {
 	return n, false
 }
 
+// wantBackup is wantSteps of a rename to a backup name: once the mount is dead it has
+// not taken place, but for one in whose place a new file was published.
+func (r *rig) wantBackup(op *operation, found, have tree) (n int, whole bool) {
+	r.t.Helper()
+	fresh, old := op.after[op.target], op.seeds[op.target]
+	if len(op.steps) == 1 { // and nothing is written
+		return r.wantRenamed(op, found)
+	}
+	backup, there := found[op.backup]
+	at := found[op.target]
+	if there && !bytes.Equal(backup, old) {
+		r.t.Errorf("the backup is %s", brief(backup))
+	}
+	switch {
+	case bytes.Equal(at, fresh) && r.done >= 1:
+		if !there && have.equal(op.after) && r.done < len(op.steps)-1 {
+			r.t.Errorf("after %d steps the new file is published, and of the old one there is no backup", r.done)
+		}
+		if !there {
+			return len(op.steps), true
+		}
+		return max(r.done, 2), true
+	case bytes.Equal(at, old) && r.done <= 1:
+		return 0, true
+	case bytes.HasPrefix(fresh, at) && r.done == 1:
+		return 1, false
+	}
+	r.t.Errorf("after %d steps there are %v", r.done, found)
+	return 0, false
+}
+
+// wantRenamed is wantBackup where the rename is made at last: the file has one of the
+// names, or both while a rename that failed is kept.
+func (r *rig) wantRenamed(op *operation, found tree) (n int, whole bool) {
+	r.t.Helper()
+	switch {
+	case found.equal(op.after):
+		return len(op.steps), true
+	case !found.equal(op.seeds) && !found.equal(op.half()):
+		r.t.Errorf("there are %v", found)
+	}
+	return 0, true
+}
+
 // resolveHeld publishes what is staged and whole, under the names that it has, and
 // drops the rest. It returns what the store is to have then.
 func (r *rig) resolveHeld(op *operation, have tree, kept []staged) tree {
@@ -149,6 +195,9 @@ func (r *rig) resolveHeld(op *operation, have tree, kept []staged) tree {
 	}
 	want := maps.Clone(have)
 	for _, w := range kept {
+		if w.Hold == "local" {
+			r.t.Errorf("a file of the mount alone is not found by its name: %+v", w)
+		}
 		if !slices.Contains(listed, w.ID) {
 			r.t.Errorf("recover does not list %+v", w)
 		}
@@ -159,7 +208,7 @@ func (r *rig) resolveHeld(op *operation, have tree, kept []staged) tree {
 		}
 		name := strings.TrimPrefix(w.Path, r.part+"/")
 		do := "--abort="
-		if bytes.Equal(o.Raw, op.after[op.target]) || bytes.Equal(o.Raw, op.after[path.Base(name)]) {
+		if bytes.Equal(o.Raw, op.after[op.target]) || bytes.Equal(o.Raw, op.after[name]) {
 			do, want[name] = "--publish=", o.Raw
 		}
 		if res := r.command(do + w.ID); res.Code != 0 {

@@ -11,6 +11,9 @@
 //     calls that change a disk;
 //   - TestKillAtRandom: several writers at once, and SIGKILL at random moments.
 //
+// Those that write under another name first (held_test.go) are done step by step: what
+// answered 0 is known of each, and what of it must be left, and where.
+//
 // Programs write through an agent: a process beside the test, which tells what
 // close and fsync answered over a pipe, outside the mount.
 //

@@ -32,11 +32,14 @@ func TestFault(t *testing.T) {
 		})
 		t.Run("for good, "+op.name, func(t *testing.T) {
 			t.Parallel()
+			if op.backup != "" && op.behind != "" {
+				t.Skip("the rename is tried again for as long as the mount lives, and what then is kept of the backup is not needed")
+			}
 			m := newMatrix(t, op)
 			m.start(short)
 			m.each(func(k int) (met bool) {
 				for i, kind := range kinds() {
-					if soaking() || !op.large() || k%len(kinds()) == i {
+					if soaking() || !op.large() && !op.directory() || k%len(kinds()) == i {
 						met = m.forGood(kind, k)
 					}
 				}
@@ -60,10 +63,10 @@ func TestFault(t *testing.T) {
 
 // recoveredOperations are those whose recovery is disturbed.
 func recoveredOperations() []string {
-	names := []string{"publish small", "publish large", "overwrite small", "patch large", "rename", "rename over"}
+	names := []string{"publish small", "publish large", "overwrite small", "patch large", "rename", "rename over", "tree, directory"}
 	if soaking() {
 		names = append(names, "append to small", "append to large", "copy large", "publish and fsync large",
-			"temporary", "temporary over", "temporary over, large", "local")
+			"temporary", "temporary over", "temporary over, large", "local", "backup", "tree, file")
 	}
 	return names
 }
@@ -114,7 +117,7 @@ func (m *matrix) explain(kind fault, k int, err error) {
 // undisturbed does the operation and logs what it asks for.
 func (m *matrix) undisturbed() {
 	m.t.Helper()
-	m.prepare(m.op.seeds)
+	m.prepare(&m.op)
 	if err := m.run(m.op); err != nil {
 		m.t.Fatalf("%s: %v\n%s", m.op.name, err, m.trace())
 	}
@@ -148,7 +151,7 @@ func (m *matrix) wantPublished() {
 // arm begins a round with a fault.
 func (m *matrix) arm(p plan) {
 	m.t.Helper()
-	m.prepare(m.op.seeds)
+	m.prepare(&m.op)
 	p.below = m.Key(m.part)
 	m.gate.begin(p)
 }
@@ -187,7 +190,7 @@ func (m *matrix) forGood(kind fault, k int) (met bool) {
 	}
 	if err == nil {
 		m.wantState(&m.op, "new")
-	} else {
+	} else if !m.op.directory() { // of which some may be there until the next mount
 		m.wantState(&m.op, "old", "new", "both names")
 	}
 	m.rounds++
@@ -231,6 +234,9 @@ func (m *matrix) recoveries(when fault) {
 	m.t.Helper()
 	for at := 1; m.killAt(when, at); at++ {
 		m.recovery(plan{})
+		if m.op.directory() && !soaking() && at != 2 {
+			continue
+		}
 		m.each(func(k int) (met bool) {
 			for _, p := range m.plans(at, k) {
 				if m.killAt(when, at) && m.recovery(p) {
@@ -250,7 +256,11 @@ func (m *matrix) recoveries(when fault) {
 func (m *matrix) plans(at, k int) []plan {
 	var all []plan
 	for i, kind := range kinds() {
-		if soaking() || (at+k)%len(kinds()) == i {
+		if !soaking() && m.op.directory() { // they have more requests
+			if (at+k)%len(kinds()) == i {
+				all = append(all, plan{kind: kind, at: k, forever: k%4 == 1})
+			}
+		} else if soaking() || (at+k)%len(kinds()) == i {
 			all = append(all, plan{kind: kind, at: k}, plan{kind: kinds()[(i+1)%3], at: k, forever: true})
 		} else if !m.op.large() {
 			all = append(all, plan{kind: kind, at: k})
@@ -292,7 +302,9 @@ func (m *matrix) recovery(p plan) (met bool) {
 		m.rounds++
 	}
 	if p.forever && met {
-		m.wantState(&m.op, "old", "new", "both names")
+		if !m.op.directory() {
+			m.wantState(&m.op, "old", "new", "both names")
+		}
 		m.killed()
 		m.Start("--io-timeout=20s")
 		m.watch()

@@ -112,10 +112,14 @@ func (op *operation) large() bool { return len(op.after[op.target]) > partBytes 
 
 // half is the state of a rename between its two steps: the object is at both names.
 func (op *operation) half() tree {
-	if op.task.Do != "rename" {
+	first := op.task
+	if len(op.steps) == 1 {
+		first = op.steps[0]
+	}
+	if first.Do != "rename" {
 		return nil
 	}
-	both := tree{op.task.Path: op.seeds[op.task.Path]}
+	both := tree{first.Path: op.seeds[first.Path]}
 	for name, raw := range op.after {
 		both[name] = raw
 	}

@@ -1,6 +1,7 @@
 package crash_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -60,6 +61,7 @@ func newRig(t *testing.T, o rigOptions) *rig {
 		Tables: []mounttest.Table{
 			{Database: "db", Name: "text", Format: "csv", Keys: []string{"dt:date"}, Files: map[string]string{"dt=2026-01-01/": ""}},
 			{Database: "db", Name: "parquet", Keys: []string{"dt:date"}, Files: map[string]string{"dt=2026-01-01/": ""}},
+			{Database: "db", Name: deepTable, Format: "csv", Keys: []string{"dt:date", "h:int"}, Files: map[string]string{"dt=2026-01-01/": ""}},
 		},
 		Flags: slices.Concat([]string{"--write=delete", "--metadata-ttl=60s", "--negative-ttl=60s"}, o.flags),
 	}
@@ -110,17 +112,17 @@ func (r *rig) warm() {
 }
 
 // prepare makes the directory of a new round, as another writer would.
-func (r *rig) prepare(seeds tree) {
+func (r *rig) prepare(op *operation) {
 	r.t.Helper()
 	r.round++
-	r.part = "db/text/dt=" + time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, r.round).Format(time.DateOnly)
+	r.part = "db/" + cmp.Or(op.table, "text") + "/dt=" + time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, r.round).Format(time.DateOnly)
 	if !r.OnS3() {
 		if err := os.Mkdir(r.Data(r.part), 0o755); err != nil {
 			r.t.Fatal(err)
 		}
 	}
 	r.PutStored(r.part+"/.other", "another's\n") // in a bucket a directory is there by what is in it
-	for name, raw := range seeds {
+	for name, raw := range op.seeds {
 		r.PutStored(r.part+"/"+name, string(raw))
 	}
 	if r.OnS3() {

@@ -73,7 +73,7 @@ func alike(a, b string) bool {
 // undisturbed are the steps of the operation.
 func (s *stepper) undisturbed() []string {
 	s.t.Helper()
-	s.prepare(s.op.seeds)
+	s.prepare(&s.op)
 	s.trap.Arm(0)
 	err := s.run(s.op)
 	s.settle()
@@ -113,7 +113,7 @@ func (s *stepper) settle() {
 // It tells whether there is such a step.
 func (s *stepper) killBefore(n int) bool {
 	s.t.Helper()
-	s.prepare(s.op.seeds)
+	s.prepare(&s.op)
 	s.trap.Arm(n)
 	err := s.run(s.op)
 	s.settle()

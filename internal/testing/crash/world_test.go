@@ -51,9 +51,11 @@ type world struct {
 	have   map[string][]byte // what was acknowledged last, by name
 	maybe  map[string][]byte // what was begun and not acknowledged; an empty one: removed
 	log    appends
-	names  int             // of new files
-	synced []byte          // of an incomplete file, which fsync acknowledged
-	second *mounttest.Lake // another mount of the bucket, with an unpublished file
+	names  int               // of new files
+	first  map[string]string // names that files are renamed from before they are published
+	closed map[string]bool   // those of first that were closed, and not renamed
+	synced []byte            // of an incomplete file, which fsync acknowledged
+	second *mounttest.Lake   // another mount of the bucket, with an unpublished file
 }
 
 // appends is what was appended to the log: whole pieces, each once.
@@ -77,6 +79,7 @@ func newWorld(t *testing.T, s3 bool, life time.Duration, dice *rand.Rand) *world
 	w := &world{
 		rig: newRig(t, rigOptions{s3: s3, limit: life, flags: []string{"--io-timeout=20s"}}), dice: dice,
 		have: make(map[string][]byte), maybe: make(map[string][]byte),
+		first: make(map[string]string), closed: make(map[string]bool),
 		log: appends{acknowledged: make(map[string]bool), cut: make(map[string]bool)},
 	}
 	w.atRandom = true
@@ -137,12 +140,15 @@ func (w *world) attempt(k task, changes map[string][]byte) error {
 		w.maybe[name] = raw
 	}
 	w.mu.Unlock()
-	err := w.agent.do(k)
-	if err != nil {
-		return err
-	}
+	o, err := w.agent.ask(k)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err != nil {
+		if o.Done == 1 {
+			w.closed[path.Base(k.Steps[0].Path)] = true
+		}
+		return err
+	}
 	w.sum.acknowledged++
 	for name, raw := range changes {
 		delete(w.maybe, name)
@@ -169,18 +175,33 @@ func (w *world) writers() map[string]func() error {
 			}
 			return w.put(name, smallSize, false)
 		},
-		"synced": func() error { return w.put("synced.csv", 5000, true) },
-		"over":   func() error { return w.put("over.csv", 200_000, false) },
-		"large":  func() error { return w.put("large.csv", worldLarge, false) },
-		"rename": w.rename,
-		"log 1":  func() error { return w.append("log.csv") },
-		"log 2":  func() error { return w.append("log.csv") },
+		"synced":                   func() error { return w.put("synced.csv", 5000, true) },
+		"over":                     func() error { return w.put("over.csv", 200_000, false) },
+		"large":                    func() error { return w.put("large.csv", worldLarge, false) },
+		"rename":                   w.rename,
+		"over by a temporary name": func() error { return w.replace("replaced.csv", "sed"+"aB3_x9") },
+		"over by a lock":           func() error { return w.replace("index.csv", "index.csv.lock") },
+		"log 1":                    func() error { return w.append("log.csv") },
+		"log 2":                    func() error { return w.append("log.csv") },
 	}
 }
 
 func (w *world) put(name string, size int, sync bool) error {
 	id := w.fresh()
 	return w.attempt(task{Do: "create", Path: w.at(name), Name: id, Size: size, Sync: sync}, map[string][]byte{name: content(id, size)})
+}
+
+// replace writes a file under another name, and renames it to its own.
+func (w *world) replace(name, first string) error {
+	id := w.fresh()
+	k := task{Do: "steps", Steps: []task{
+		{Do: "create", Path: w.at(first), Name: id, Size: smallSize},
+		{Do: "rename", Path: w.at(first), To: w.at(name)},
+	}}
+	w.mu.Lock()
+	w.first[first] = name
+	w.mu.Unlock()
+	return w.attempt(k, map[string][]byte{name: content(id, smallSize)})
 }
 
 // rename moves an object to and fro, and writes it anew where there is none.
@@ -304,11 +325,13 @@ func (w *world) look() {
 	}
 	w.wantFiles(got)
 	w.wantOneName(got)
-	w.drop()
+	w.dropLocal(got)
+	w.drop(got)
 	if w.t.Failed() {
 		w.t.Logf("moment %d, LAKEFS_CRASH_SEED=%d\n%s", w.sum.moments, seed(), w.trace())
 	}
 	clear(w.maybe)
+	clear(w.closed)
 	w.have = got
 }
 
@@ -464,39 +487,4 @@ func (w *world) begins(raw []byte) bool {
 		known = known || len(raw) >= leastFragment && strings.HasPrefix(cut, string(raw[:leastFragment]))
 	}
 	return known
-}
-
-// drop drops what is staged, which each is of a write that was not acknowledged and
-// has what was written.
-func (w *world) drop() {
-	w.t.Helper()
-	for _, s := range w.kept() {
-		o, err := w.agent.ask(task{Do: "read", Path: w.Path(s.shown())})
-		if err != nil || int64(len(o.Raw)) != s.Size {
-			w.t.Errorf("%+v has %d bytes, %v", s, len(o.Raw), err)
-		}
-		name := strings.TrimPrefix(s.Path, worldPart+"/")
-		fresh, begun := w.maybe[name]
-		switch {
-		case s.Path == incomplete && w.synced != nil:
-			if !bytes.Equal(o.Raw, w.synced) {
-				w.t.Errorf("%+v has other bytes than were synced", s)
-			}
-			w.synced = nil
-		case s.Path == incomplete:
-		case !begun:
-			w.t.Errorf("%+v is staged, and its write was acknowledged", s)
-		case bytes.Equal(o.Raw, w.have[name]): // opened, and not yet made shorter
-		case !bytes.HasPrefix(fresh, o.Raw):
-			w.t.Errorf("%+v has other bytes than were written", s)
-		}
-		if err := w.agent.do(task{Do: "unlink", Path: w.Path(s.shown())}); err != nil {
-			w.t.Errorf("drop %+v: %v", s, err)
-		}
-		w.sum.kept++
-	}
-	if w.synced != nil {
-		w.t.Errorf("%s was synced, and is not staged", incomplete)
-	}
-	w.wantClean()
 }
