@@ -88,13 +88,13 @@ git init -q .; seed a; seed b 3; git add .; git commit -qm one; keep; seed b 4; 
 		{name: "git clone", needs: "git", more: gitMore, varies: gitVaries, note: gitNote, random: gitRandom, before: gitSetup + `
 git init -q "$OUT/r"; (cd "$OUT/r"; seed a; seed b 5; git add .; git commit -qm one)`, script: `
 git clone -q --no-local "$OUT/r" work; git -C work log --oneline; git -C work status --short; rm "$OUT/r/.git/index"`},
-		{name: "git gc", needs: "git", more: "it writes its settings and indexes more than once, and removes what it packed", varies: gitVaries, note: gitNote, random: gitRandom, before: gitSetup + `
+		{name: "git gc", needs: "git", more: "it writes its settings and indexes more than once, and removes what it packed", heads: true, varies: gitVaries, note: gitNote, random: gitRandom, before: gitSetup + `
 git init -q .; for i in 1 2 3 4 5; do seed a "$i"; git add a; git commit -qm "$i"; done`, script: `export GIT_OPTIONAL_LOCKS=0; git gc -q --prune=now; git fsck; git log --oneline; git count-objects`},
-		{name: "sqlite3", needs: "sqlite3", more: journal, varies: `^q\.db$`, script: `
+		{name: "sqlite3", needs: "sqlite3", more: journal, heads: true, varies: `^q\.db$`, script: `
 sqlite3 q.db 'create table t(a, b); insert into t values (1, 2), (3, 4);'; keep
 for i in 1 2 3 4 5; do sqlite3 q.db "insert into t select $i, count(*) from t"; keep; done
 sqlite3 q.db 'begin; delete from t where a = 3; rollback; update t set b = b + 1; vacuum; pragma integrity_check; select * from t order by a, b'`},
-		{name: "sqlite3, journal_mode=wal", needs: "sqlite3", more: journal, varies: `^q\.db`, script: `
+		{name: "sqlite3, journal_mode=wal", needs: "sqlite3", more: journal, heads: true, varies: `^q\.db`, script: `
 sqlite3 q.db 'pragma journal_mode=wal; create table t(a); insert into t values (1), (2);'; keep
 sqlite3 q.db 'insert into t values (3); select count(*) from t; pragma integrity_check'`},
 	}

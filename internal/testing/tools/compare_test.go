@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,9 @@ func (c tool) compare(t *testing.T, lake *mounttest.Lake, o outside) seen {
 	if lake.Proxy != nil {
 		sent := changes(lake.Proxy.Log(), lake.Key(name)+"/")
 		row.requests = sent.String()
+		if c.heads {
+			row.requests = regexp.MustCompile(`HEAD \d+`).ReplaceAllString(row.requests, "HEADs")
+		}
 		for key := range sent.keys {
 			names[key] = struct{}{}
 		}

@@ -161,7 +161,7 @@ print(c.execute("select dt, count(*) from read_parquet('" + os.environ["FOLDER"]
 		{name: "DuckDB COPY of CSV and JSON", needs: "py:duckdb", script: python(duck + `
 c.execute("copy (select range id from range(100)) to 'a.csv' (header)"); c.execute("copy (select range id from range(100)) to 'a.csv.gz' (header)"); c.execute("copy (select range id from range(100)) to 'a.json'")
 print(c.execute("select count(*) from 'a.csv'").fetchall(), c.execute("select count(*) from 'a.csv.gz'").fetchall(), c.execute("select count(*) from 'a.json'").fetchall())`)},
-		{name: "DuckDB database file", needs: "py:duckdb", more: journal, varies: `\.db$`, script: python(`
+		{name: "DuckDB database file", needs: "py:duckdb", more: journal, heads: true, varies: `\.db$`, script: python(`
 import duckdb
 with duckdb.connect("q.db") as c: c.execute("create table t as select range a from range(1000)")
 keep()

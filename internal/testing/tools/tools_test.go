@@ -46,6 +46,8 @@ type tool struct {
 	// more says why the store gets more than it has to, which is one PUT for each
 	// version of a file, a HEAD where there was one, and final names alone.
 	more string
+	// heads says that how many HEADs there are depends on time: the table has no number.
+	heads bool
 }
 
 // tools are all rows of the table, in its order.
