@@ -123,7 +123,7 @@ func TestFlagsOfAnotherKindOfSourceAreAnError(t *testing.T) {
 	if err := os.Mkdir(mnt, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	example := map[string]string{"": "true", "REGION": "eu-north-1", "URL": "http://h", "CLASS": "X", "ACCOUNT": "123456789012", "FILE": "/x", "SIZE": "8MiB"}
+	example := map[string]string{"": "true", "REGION": "eu-north-1", "URL": "http://h", "CLASS": "X", "ACCOUNT": "123456789012", "FILE": "/x", "SIZE": "8MiB", "TIME": "1m"}
 	for s := range settings.All() {
 		refusals := map[string]string{} // by source
 		if s.S3 || s.Glue {
