@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/commit"
@@ -110,6 +111,13 @@ func (a *away) failed(ctx context.Context, cause error) error {
 		a.wait()
 		return cause
 	}
+	if a.noted() { // the note's rename goes on, now or at the next mount
+		s.mu.Lock()
+		s.rule.unlinked = true
+		s.mu.Unlock()
+		a.giveUp()
+		return cause
+	}
 	err := s.file.Separate(ctx)
 	if err == nil {
 		err = s.file.SetState(staging.Failed, cause.Error())
@@ -119,6 +127,14 @@ func (a *away) failed(ctx context.Context, cause error) error {
 	}
 	a.giveUp()
 	return cause
+}
+
+// noted reports whether a note of the rename is left: it is half done.
+func (a *away) noted() bool {
+	return slices.ContainsFunc(a.fs.Area.Renames(), func(r *staging.Rename) bool {
+		rec := r.Record()
+		return rec.Target == a.target.Location && rec.Source.Location == a.old.Location && rec.Source.ETag == a.old.ETag
+	})
 }
 
 // giveUp shows the file under its old name again. What the backup has is kept, and shown

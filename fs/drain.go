@@ -87,10 +87,12 @@ func (f *FS) Drain(ctx context.Context) []staging.Record {
 	return f.settle(ctx)
 }
 
-// settle publishes what waits under a temporary name, and waits until every publish in flight has ended, for as long as bytes move
-// and at most for DrainLimit, or until ctx has. It lists the files that programs
-// still have open with bytes that are not published, and those of temporary names. What earlier mounts or failed
-// publishes left is not in the list: it is kept whatever happens.
+// settle publishes what waits under a temporary name, makes the renames that wait, and
+// waits until every publish in flight has ended, for as long as bytes move and at most
+// for DrainLimit, or until ctx has. It lists the files that programs still have open
+// with bytes that are not published, those of temporary names, and the renames that are
+// half done. What earlier mounts or failed publishes left is not in the list: it is kept
+// whatever happens.
 func (f *FS) settle(ctx context.Context) []staging.Record {
 	f.publishing.begin()
 	go func() {
@@ -105,6 +107,11 @@ func (f *FS) settle(ctx context.Context) []staging.Record {
 		unpublished := f.open(r.ID) || r.Hold == staging.Temporary && !w.Recovered()
 		if unpublished && w.Dirty() && r.Hold != staging.Local {
 			left = append(left, r)
+		}
+	}
+	for _, r := range f.Area.Renames() {
+		if !r.Recovered() {
+			left = append(left, r.Record())
 		}
 	}
 	return left

@@ -30,11 +30,11 @@ func TestFault(t *testing.T) {
 			}
 			m.done()
 		})
+		if op.backup != "" && op.behind == "linger" {
+			continue // its rename is tried again for as long as the mount lives: there is no end to judge
+		}
 		t.Run("for good, "+op.name, func(t *testing.T) {
 			t.Parallel()
-			if op.backup != "" && op.behind != "" {
-				t.Skip("the rename is tried again for as long as the mount lives, and what then is kept of the backup is not needed")
-			}
 			m := newMatrix(t, op)
 			m.start(short)
 			m.each(func(k int) (met bool) {
