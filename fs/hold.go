@@ -17,16 +17,17 @@ import (
 // follows "\" for itself. PATTERN=NAME holds only beside a file of that NAME, where
 // "*" is what the first of them was in PATTERN.
 //
-// As traced: sed -i; perl -i; zip; Python's tempfile; rsync; patch; gawk -i inplace;
-// many a program's own; git; the AWS CLI; DuckDB over an old file; vim, which may copy
-// a file beside it before it writes; mktemp; downloads; go build; git's packs, and its
-// probe for symbolic links.
+// As traced: sed -i; perl -i; zip; Python's tempfile; emacs; rsync; patch, and its
+// rejects; gawk -i inplace; many a program's own; git; the AWS CLI; DuckDB over an old
+// file; vim, which may copy a file beside it before it writes; mktemp; downloads; go
+// build; git's packs, its probe for symbolic links, and its stash.
 var (
 	DefaultTemporaryNames = []string{ //nolint:gochecknoglobals // a constant table
-		"sed??????", "XX??????", "zi??????", "tmp????????", ".*.??????", "*.o??????", "*.gawk.??????",
+		"sed??????", "XX??????", "zi??????", "tmp????????", "tmp??????", ".*.??????", "*.o??????", "*.r??????=*", "*.gawk.??????",
 		"*.tmp", "tmp_obj_??????", "*.########", "tmp_*=*",
 		"*~=*", "tmp.??????????", "*.part", "*.partial", "*-go-tmp-umask",
 		"tmp_idx_??????", "tmp_pack_??????", "pack-*.keep", "packed-refs.new", "t??????=HEAD",
+		"index.stash.*", ".tmp-*-pack-*",
 	}
 	// DefaultLocalNames: Hadoop's checksums; vim's swap files and its probe; emacs'
 	// locks; git's and others' locks.

@@ -34,6 +34,9 @@ var toolNames = []struct {
 	{"f.oAbC123 f.gawk.a1B2c3 tmp_obj_x1Y2z3", staging.Temporary},
 	{"a.tmp b.csv.tmp 0.parquet.tmp .hidden.tmp", staging.Temporary},
 	{"data.csv.6D1fA2b0 x.deadbeef x.0000000F", staging.Temporary},
+	// emacs' file-precious-flag, patch's rejects, git stash.
+	{"tmpAb3dE9 tmp8f_k2j f|f.rXyZ012 a.csv|a.csv.rq1w2e3 index.stash.4711 .tmp-4711-pack-0a1b2c.pack", staging.Temporary},
+	{"x.results x.records x|x.resul x|y.results tmpdata tmp_a-b.c tmpAb3d-9 index.stash. index.stash .tmp-pack tmp-1-pack-2", staging.Unheld},
 	// DuckDB over an old file.
 	{"a.parquet|tmp_a.parquet é.parquet|tmp_é.parquet", staging.Temporary},
 	// Hadoop's checksums, vim, emacs, git.

@@ -78,10 +78,10 @@ func Hidden(name string) bool {
 	return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".")
 }
 
-// StagingTree says that a name is the top of a tree in which engines keep
-// unfinished output; it opens by name and is never listed.
+// StagingTree says that a name is the top of a tree in which engines, and rsync,
+// keep unfinished output; it opens by name and is never listed.
 func StagingTree(name string) bool {
-	return name == "_temporary" ||
+	return name == "_temporary" || name == ".~tmp~" || name == ".rsync-partial" ||
 		strings.HasPrefix(name, "_temporary-") ||
 		strings.HasPrefix(name, "__magic") ||
 		strings.HasPrefix(name, ".hive-staging_") ||

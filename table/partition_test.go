@@ -170,7 +170,7 @@ func TestStagingTrees(t *testing.T) {
 	for name, want := range map[string]bool{
 		"_temporary": true, "_temporary-1": true, "__magic": true, "__magic_job-1": true, ".hive-staging_x": true,
 		".spark-staging-x": true, "_temporary1": false, "_SUCCESS": false, "temporary": false, ".hive-staging": false,
-		"_delta_log": false, "_magic": false,
+		"_delta_log": false, "_magic": false, ".~tmp~": true, ".rsync-partial": true, ".~tmp": false, "~tmp~": false, ".rsync-partial1": false,
 	} {
 		if got := StagingTree(name); got != want {
 			t.Errorf("StagingTree(%s): got %t, want %t", name, got, want)

@@ -143,13 +143,13 @@ func TestListsOfNames(t *testing.T) {
 		env   []string
 		want  []string
 	}{
-		{what: "default", want: []string{"*~", "*.bak"}},
+		{what: "default", want: []string{"*~", "*.bak", "*.orig"}},
 		{what: "one flag", given: Given{"backup-names": {"a,b*"}}, want: []string{"a", "b*"}},
 		{what: "two flags", given: Given{"backup-names": {"a,b", "c=d"}}, want: []string{"a", "b", "c=d"}},
 		{what: "an empty flag", given: Given{"backup-names": {""}}},
 		{what: "environment", env: []string{"LAKEFS_MOUNT_BACKUP_NAMES=a,b:c"}, want: []string{"a", "b", "c"}},
 		{what: "an empty list in the environment", env: []string{"LAKEFS_MOUNT_BACKUP_NAMES=,"}},
-		{what: "an unset variable", env: []string{"LAKEFS_MOUNT_BACKUP_NAMES="}, want: []string{"*~", "*.bak"}},
+		{what: "an unset variable", env: []string{"LAKEFS_MOUNT_BACKUP_NAMES="}, want: []string{"*~", "*.bak", "*.orig"}},
 		{what: "file", given: file("backup-names: ['*.orig', a]\n"), want: []string{"*.orig", "a"}},
 		{what: "a line of the file", given: file("backup-names: a,b\n"), want: []string{"a", "b"}},
 		{what: "an empty list in the file", given: file("backup-names: []\n")},
