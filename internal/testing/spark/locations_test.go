@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/folderwatch"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 )
 
@@ -48,9 +49,9 @@ func (w *world) locations(t *testing.T) {
 		o.places[k] = lake.Catalog.Buckets[0] + "/" + lake.Key("spark/own/k="+k)
 	}
 	server, _ := lake.Bucket()
-	var watchers []*watcher
+	var watchers []*folderwatch.Watcher
 	for _, bucket := range lake.Catalog.Buckets {
-		watchers = append(watchers, watch(t, server.Dir(bucket)))
+		watchers = append(watchers, folderwatch.Watch(t, server.Dir(bucket)))
 	}
 	o.want = []row{{0.0, "name", "a"}, {1.0, "name", "a"}, {0.0, "name", "b"}, {0.0, "name", "c"}}
 	before := o.entries(t)
@@ -67,7 +68,7 @@ func (w *world) locations(t *testing.T) {
 		t.Errorf("partitions that the overwrite left out are still registered: %v", entries)
 	}
 	for _, w := range watchers {
-		for seen := range w.take() {
+		for seen := range w.Take() {
 			if strings.Contains(seen, "_temporary") || strings.Contains(seen, ".spark-staging") || strings.HasSuffix(seen, ".crc") {
 				t.Errorf("%q was seen in a bucket", seen)
 			}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/folderwatch"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 )
 
@@ -30,10 +31,10 @@ func rows(first int, k ...any) []row {
 // place is where tables lie.
 type place struct {
 	name  string
-	root  string          // the tables' parent, as Spark sees it
-	data  string          // the tables' parent below what is watched
-	lake  *mounttest.Lake // nil: a plain directory
-	watch *watcher        // nil: a plain directory
+	root  string               // the tables' parent, as Spark sees it
+	data  string               // the tables' parent below what is watched
+	lake  *mounttest.Lake      // nil: a plain directory
+	watch *folderwatch.Watcher // nil: a plain directory
 	arrow *driver
 }
 
@@ -78,7 +79,7 @@ func (p *place) stored(table string) job {
 // lookAway forgets what was seen so far.
 func (p *place) lookAway() {
 	if p.watch != nil {
-		p.watch.take()
+		p.watch.Take()
 	}
 	if p.lake != nil && p.lake.Proxy != nil {
 		p.lake.Proxy.Reset()
@@ -180,12 +181,12 @@ func (b *tab) checkSeen(t *testing.T, names []string) {
 		}
 	}
 	var strange, grown []string
-	for seen, inPlace := range b.watch.take() {
+	for seen, what := range b.watch.Take() {
 		name, ofTable := strings.CutPrefix(seen, path.Join(b.data, b.name)+"/")
 		if ofTable && !known[name] {
 			strange = append(strange, name)
 		}
-		if ofTable && inPlace {
+		if ofTable && what.InPlace {
 			grown = append(grown, name)
 		}
 	}

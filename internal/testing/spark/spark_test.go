@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/folderwatch"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 )
 
@@ -59,8 +60,8 @@ func newWorld(t *testing.T) *world {
 	w.arrow = start(t, os.Environ(), mounttest.Venv(t, "python3", "pyarrow"), "read.py")
 	w.places = []*place{
 		{name: "directory", root: filepath.Join(t.TempDir(), "spark"), arrow: w.arrow},
-		{name: "folder", root: folder.Path("spark"), lake: folder, arrow: w.arrow, data: "_data/spark", watch: watch(t, folder.Source)},
-		{name: "bucket", root: bucket.Path("spark"), lake: bucket, arrow: w.arrow, data: bucket.Key("spark"), watch: watch(t, server.Dir(name))},
+		{name: "folder", root: folder.Path("spark"), lake: folder, arrow: w.arrow, data: "_data/spark", watch: folderwatch.Watch(t, folder.Source)},
+		{name: "bucket", root: bucket.Path("spark"), lake: bucket, arrow: w.arrow, data: bucket.Key("spark"), watch: folderwatch.Watch(t, server.Dir(name))},
 	}
 	w.spark = session(t)
 	return w
@@ -291,7 +292,7 @@ func (w *world) unmounted(t *testing.T) {
 		}
 		p.lookAway()
 		p.lake.Unmount()
-		if seen := p.watch.take(); len(seen) > 0 {
+		if seen := p.watch.Take(); len(seen) > 0 {
 			t.Errorf("%s: the unmount published %v", p.name, seen)
 		}
 		for _, name := range p.names(t, "") {

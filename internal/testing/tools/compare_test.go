@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/folderwatch"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 )
 
@@ -31,7 +32,7 @@ func (c tool) compare(t *testing.T, lake *mounttest.Lake, o outside) seen {
 	c.prepare(t, mount)
 	settle(t, lake)
 	script(t, mount, "ls -R") // what is there is known from here on
-	watched := watch(t, mount.folder)
+	watched := folderwatch.Watch(t, mount.folder)
 	poll := c.poll(t, lake, known)
 	if lake.Proxy != nil {
 		lake.Proxy.Reset()
@@ -44,7 +45,15 @@ func (c tool) compare(t *testing.T, lake *mounttest.Lake, o outside) seen {
 	for _, what := range wrong {
 		t.Error(what)
 	}
-	maps.Copy(names, watched.stop())
+	var torn []string
+	for path, what := range watched.Take() {
+		if !what.Directory {
+			names[path] = struct{}{}
+		}
+		if what.InPlace {
+			torn = append(torn, path)
+		}
+	}
 	if lake.Proxy != nil {
 		sent := changes(lake.Proxy.Log(), lake.Key(name)+"/")
 		row.requests = sent.String()
@@ -85,8 +94,8 @@ func (c tool) compare(t *testing.T, lake *mounttest.Lake, o outside) seen {
 	}
 	compareTrees(differ, "the store", c.tree(t, mount.folder, false, false), published)
 	compareTrees(differ, "what went out", c.tree(t, mount.out, c.mtime, true), c.tree(t, plain.out, c.mtime, true))
-	for _, torn := range watched.inPlace() {
-		t.Errorf("%s was written in place in the folder, seen by others as it grew", torn)
+	if len(torn) > 0 {
+		t.Errorf("written in place in the folder, seen by others as they grew: %q", torn)
 	}
 	if c.differs != "" && row.same {
 		t.Errorf("nothing is different on the mount; the tool says %q", c.differs)

@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/folderwatch"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 )
 
@@ -129,7 +130,7 @@ func (p *poller) files(seen map[string]string) error {
 		if err != nil {
 			return err
 		}
-		if below == markName {
+		if strings.HasPrefix(below, folderwatch.MarkName) {
 			return nil
 		}
 		info, err := os.Lstat(path)
@@ -193,7 +194,7 @@ func (p *poller) objects(ctx context.Context, l lister) error {
 		for _, o := range page.Contents {
 			below := strings.TrimPrefix(aws.ToString(o.Key), l.prefix)
 			tag := aws.ToString(o.ETag) + aws.ToTime(o.LastModified).String()
-			if below == "" || strings.HasSuffix(below, "/") || below == markName || l.seen[below] == tag {
+			if below == "" || strings.HasSuffix(below, "/") || strings.HasPrefix(below, folderwatch.MarkName) || l.seen[below] == tag {
 				continue
 			}
 			raw, err := l.get(ctx, aws.ToString(o.Key))

@@ -1,4 +1,6 @@
-package spark_test
+// Package folderwatch tells a test which names came into a folder, and which files grew
+// there in place, however short they were there.
+package folderwatch
 
 import (
 	"errors"
@@ -15,9 +17,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watcher sees, by inotify, every name that comes into a folder. Directories made
-// meanwhile are watched too, from a little after they were made.
-type watcher struct {
+// Seen is what was seen of a name.
+type Seen struct {
+	Directory bool
+	InPlace   bool // a file that was made or changed there: it was seen while it grew
+}
+
+// Watcher sees, by inotify, every name that comes into a folder. Directories made
+// meanwhile are watched too, from a little after they were made. It is for one
+// goroutine.
+type Watcher struct {
 	t     *testing.T
 	root  string
 	file  *os.File
@@ -28,21 +37,22 @@ type watcher struct {
 
 	mu struct {
 		sync.Mutex
-		seen map[string]bool // by path below root: the file was written in place
+		seen map[string]Seen // by path below root
 		mark map[string]chan struct{}
 	}
 }
 
-// markName begins the names of files whose events come after those before them.
-const markName = ".watched-up-to-here-"
+// MarkName begins the names of the files that Take makes, and removes: their events
+// come after those before them.
+const MarkName = ".watched-up-to-here-"
 
-// watch begins to watch root, which exists, until the test ends.
-func watch(t *testing.T, root string) *watcher {
+// Watch begins to watch root, which exists, until the test ends.
+func Watch(t *testing.T, root string) *Watcher {
 	t.Helper()
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	must(t, err)
-	w := &watcher{t: t, root: root, fd: fd, file: os.NewFile(uintptr(fd), "inotify"), done: make(chan struct{}), dirs: map[int32]string{}}
-	w.mu.seen, w.mu.mark = map[string]bool{}, map[string]chan struct{}{}
+	w := &Watcher{t: t, root: root, fd: fd, file: os.NewFile(uintptr(fd), "inotify"), done: make(chan struct{}), dirs: map[int32]string{}}
+	w.mu.seen, w.mu.mark = map[string]Seen{}, map[string]chan struct{}{}
 	must(t, w.add("."))
 	go w.read()
 	t.Cleanup(func() {
@@ -53,7 +63,7 @@ func watch(t *testing.T, root string) *watcher {
 }
 
 // add watches the directory, and notes what is in it already.
-func (w *watcher) add(dir string) error {
+func (w *Watcher) add(dir string) error {
 	wd, err := unix.InotifyAddWatch(w.fd, filepath.Join(w.root, dir), unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_MODIFY|unix.IN_ONLYDIR)
 	if errors.Is(err, iofs.ErrNotExist) {
 		return nil // gone again
@@ -65,7 +75,7 @@ func (w *watcher) add(dir string) error {
 	entries, _ := os.ReadDir(filepath.Join(w.root, dir)) // gone again: nothing to note
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		w.note(path, false)
+		w.note(path, Seen{Directory: e.IsDir()})
 		if e.IsDir() {
 			if err := w.add(path); err != nil {
 				return err
@@ -75,13 +85,14 @@ func (w *watcher) add(dir string) error {
 	return nil
 }
 
-func (w *watcher) note(path string, inPlace bool) {
+func (w *Watcher) note(path string, now Seen) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mu.seen[path] = w.mu.seen[path] || inPlace
+	was := w.mu.seen[path]
+	w.mu.seen[path] = Seen{Directory: was.Directory || now.Directory, InPlace: was.InPlace || now.InPlace}
 }
 
-func (w *watcher) read() {
+func (w *Watcher) read() {
 	defer close(w.done)
 	buf := make([]byte, 64<<10)
 	for {
@@ -98,7 +109,7 @@ func (w *watcher) read() {
 	}
 }
 
-func (w *watcher) event(wd int32, mask uint32, name string) {
+func (w *Watcher) event(wd int32, mask uint32, name string) {
 	if mask&unix.IN_Q_OVERFLOW != 0 {
 		w.t.Error("inotify lost events")
 		return
@@ -108,28 +119,27 @@ func (w *watcher) event(wd int32, mask uint32, name string) {
 	}
 	path := filepath.Join(w.dirs[wd], name)
 	switch {
-	case strings.HasPrefix(path, markName):
+	case strings.HasPrefix(path, MarkName):
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if mark := w.mu.mark[path]; mark != nil && mask&unix.IN_CREATE != 0 {
 			close(mark)
 		}
 	case mask&unix.IN_ISDIR != 0:
-		w.note(path, false)
+		w.note(path, Seen{Directory: true})
 		if err := w.add(path); err != nil {
 			w.t.Error(err)
 		}
 	default:
-		w.note(path, mask&(unix.IN_CREATE|unix.IN_MODIFY) != 0)
+		w.note(path, Seen{InPlace: mask&(unix.IN_CREATE|unix.IN_MODIFY) != 0})
 	}
 }
 
-// take returns the names that were seen since the last take, by path below root; of
-// each, whether it was a file that was made or changed in place.
-func (w *watcher) take() map[string]bool {
+// Take returns the names that were seen since the last Take, by path below root.
+func (w *Watcher) Take() map[string]Seen {
 	w.t.Helper()
 	w.marks++
-	name, mark := fmt.Sprint(markName, w.marks), make(chan struct{})
+	name, mark := fmt.Sprint(MarkName, w.marks), make(chan struct{})
 	w.mu.Lock()
 	w.mu.mark[name] = mark
 	w.mu.Unlock()
@@ -144,6 +154,13 @@ func (w *watcher) take() map[string]bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	seen := w.mu.seen
-	w.mu.seen = map[string]bool{}
+	w.mu.seen = map[string]Seen{}
 	return seen
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
