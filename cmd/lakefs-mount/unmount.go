@@ -49,8 +49,9 @@ func (p *program) unmount(ctx context.Context, path string) error {
 	if busy := holders(path); len(busy) > 0 {
 		return busyError(path, busy)
 	}
+	kept := 0
 	if !e.ro { // else there is nothing to drain, and no way to say so
-		if err := p.drain(ctx, path); err != nil {
+		if kept, err = p.drain(ctx, path); err != nil {
 			return err
 		}
 	}
@@ -66,6 +67,9 @@ func (p *program) unmount(ctx context.Context, path string) error {
 		return err
 	}
 	awaitExit(answerTimeout)
+	if kept > 0 {
+		return fmt.Errorf("unmount %q: it is unmounted, %d not published: after the next mount see lakefs-mount recover", path, kept)
+	}
 	return nil
 }
 
@@ -109,26 +113,26 @@ func exitOf(pid int) func(limit time.Duration) {
 }
 
 // drain has the mount finish its publishes. What its writers left unpublished
-// (killed, failed) is kept, and no reason to stay mounted.
-func (p *program) drain(ctx context.Context, path string) error {
+// (killed, failed) is kept, named and counted, and no reason to stay mounted.
+func (p *program) drain(ctx context.Context, path string) (kept int, err error) {
 	drainErr := longControl(ctx, path, "drain", fs.DrainLimit+answerTimeout)
 	if drainErr == nil {
-		return nil
+		return 0, nil
 	}
 	list, err := stagedIn(ctx, path)
 	left := list.Staged
 	if err != nil || len(left) == 0 {
-		return fmt.Errorf("drain %w", drainErr)
+		return 0, fmt.Errorf("drain %w", drainErr)
 	}
 	for _, w := range left {
 		if w.Open {
-			return fmt.Errorf("unmount %q: %q is being written; see: lakefs-mount status %s", path, w.Path, shellQuote(path))
+			return 0, fmt.Errorf("unmount %q: %q is being written; see: lakefs-mount status %s", path, w.Path, shellQuote(path))
 		}
 	}
 	for _, w := range left {
 		p.errorf("not published (%s), kept: %s\n", w.State, nameOf(w))
 	}
-	return nil
+	return len(left), nil
 }
 
 // awaitEnd waits until the mount is out of the table, for which the kernel and
