@@ -2,18 +2,24 @@ package fs
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"syscall"
 	"time"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
 
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/staging"
 )
 
 // defaultLinger is how long a closed file of a temporary name waits: tools rename
 // theirs within milliseconds.
 const defaultLinger = 10 * time.Second
+
+// triedHolds is how long no other drain tries again what one has tried: the command
+// that unmounts has the mount drain, and so does the end that it brings.
+const triedHolds = 2 * DrainIdle
 
 // lingersAtOnce bounds the publishes of lingering files when the mount ends.
 const lingersAtOnce = 16
@@ -95,7 +101,7 @@ func (s *stagedNode) left() bool {
 }
 
 // endLinger publishes a lingering file under its temporary name. That it could not is
-// logged, and the file kept and shown.
+// logged, and the file kept and shown; it lingers anew where the store did not answer.
 func (s *stagedNode) endLinger() {
 	ctx, cancel := s.fs.lasting()
 	defer cancel()
@@ -105,6 +111,56 @@ func (s *stagedNode) endLinger() {
 		s.mu.Unlock()
 	}
 	s.end()
+}
+
+// postpone has a lingering file, whose publish failed with err, linger anew, if it is
+// that the store did not answer: it is found by its name and can be renamed, and the
+// log has it once. The caller holds commit.
+func (s *stagedNode) postpone(err error) bool {
+	if !errors.Is(err, objectstore.ErrUnavailable) || s.file.Poisoned() != nil || s.file.Record().Hold != staging.Temporary {
+		return false
+	}
+	if noted := s.file.SetState(staging.Staged, err.Error()); noted != nil {
+		s.fs.fail("record", s.path(), noted)
+		return false
+	}
+	s.mu.Lock()
+	logged := s.postponed
+	s.postponed = true
+	s.mu.Unlock()
+	if !logged {
+		s.fs.fail(opPublish, s.path(), err)
+	}
+	return true
+}
+
+// withdraw removes what a publish of a temporary name made that nobody had an answer
+// of, since the file gets another name. The caller holds commit.
+func (s *stagedNode) withdraw(ctx context.Context) error {
+	r := s.file.Record()
+	if !r.Unsettled || r.Hold != staging.Temporary {
+		return nil
+	}
+	now, err := s.fs.Store.Stat(ctx, r.Target)
+	if err == nil && now.Meta[objectstore.MetaWriteID] == s.file.ID() {
+		err = s.fs.deleteExactly(ctx, now)
+		s.fs.vanished(r.Path, r.Target)
+	}
+	if err != nil && !supersedes(err) {
+		return err
+	}
+	return s.file.Settled()
+}
+
+// drainTries reports whether a drain is to publish the file: none has a moment ago.
+func (s *stagedNode) drainTries() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fs.draining.Load() && !s.tried.IsZero() && time.Since(s.tried) < triedHolds {
+		return false
+	}
+	s.tried = time.Now()
+	return true
 }
 
 // endLingers publishes the lingering files for which belongs says so.
@@ -117,7 +173,7 @@ func (f *FS) endLingers(belongs func(path string) bool) {
 			defer func() { over <- struct{}{} }()
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			if belongs(s.path()) && s.left() {
+			if belongs(s.path()) && s.left() && s.drainTries() {
 				s.endLinger()
 			}
 		}()

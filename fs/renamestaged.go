@@ -42,7 +42,7 @@ func (m *move) staged(ctx context.Context, s *stagedNode) error {
 // rename gives the file its new name and publishes nothing.
 func (m *move) rename(ctx context.Context, s *stagedNode, w staging.NewWrite) error {
 	was := s.file.Record()
-	switch published, err := s.setTarget(w); {
+	switch published, err := s.setTarget(ctx, w); {
 	case err != nil:
 		return err
 	case published:
@@ -68,13 +68,16 @@ func (m *move) justPublished(ctx context.Context) error {
 
 // setTarget makes the version one of another name. A publish that is under way is
 // waited for; published says that the file lies at its old name by then. errBusy.
-func (s *stagedNode) setTarget(w staging.NewWrite) (published bool, err error) {
+func (s *stagedNode) setTarget(ctx context.Context, w staging.NewWrite) (published bool, err error) {
 	if !s.commit.lockSoon() {
 		return false, errBusyPublish
 	}
 	defer s.commit.Unlock()
 	if s.latest != nil && !s.file.Dirty() {
 		return true, nil
+	}
+	if err := s.withdraw(ctx); err != nil {
+		return false, err
 	}
 	return false, s.retarget(w)
 }
@@ -109,6 +112,9 @@ func (m *move) publishAs(ctx context.Context, s *stagedNode, w staging.NewWrite)
 }
 
 func (m *move) publishLocked(ctx context.Context, s *stagedNode, w staging.NewWrite) error {
+	if err := s.withdraw(ctx); err != nil {
+		return err
+	}
 	was := s.file.Record()
 	if err := s.retarget(w); err != nil {
 		return err

@@ -41,6 +41,8 @@ type stagedNode struct {
 	refusedAt uint64
 	hold      staging.Hold // why it is not published when it is closed
 	lingers   uint64       // waits of a temporary name that began or ended
+	postponed bool         // the store did not answer at the end of a wait: that is logged
+	tried     time.Time    // when a drain last tried to publish what lingers
 	opened    time.Time    // for writing, last
 	passed    bool         // its name leads to an object with its bytes: nobody is to write here any more
 	sums      string       // the version whose checksums it has, once that is published; see companion.go

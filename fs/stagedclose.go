@@ -263,6 +263,9 @@ func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 	}
 	if err != nil {
 		s.fs.superseded(s.file.Record().Target) // it may be there all the same, or another's
+		if s.postpone(err) {
+			return toErrno(err)
+		}
 		s.mu.Lock()
 		s.appendOK = false
 		s.refused, s.refusedAt = true, s.file.Changes()

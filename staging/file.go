@@ -226,6 +226,15 @@ func (f *File) SetState(s State, reason string) error {
 	return f.setState(s, reason, s == Torn)
 }
 
+// Settled notes that the publish which was not known to have taken effect has none:
+// the file is [Staged], and nothing of it is in the store.
+func (f *File) Settled() error {
+	f.mu.Lock()
+	f.rec.Unsettled = false
+	f.mu.Unlock()
+	return f.SetState(Staged, "")
+}
+
 // setState is SetState for the holder of writing.
 func (f *File) setState(s State, reason string, durable bool) error {
 	f.mu.Lock()
