@@ -46,6 +46,13 @@ func (c *Committer) FinishRenames(ctx context.Context) {
 	}
 }
 
+// FinishRename finishes one of them: done says that the object is at its new name, and
+// else that nothing was renamed. With an error neither could be found out, or done, and
+// the note stays.
+func (c *Committer) FinishRename(ctx context.Context, r *staging.Rename) (done bool, err error) {
+	return c.finishRename(ctx, r)
+}
+
 // finishRename removes the source of a rename whose copy is at the target. Else,
 // done is false, the source was not touched. The note goes, unless err tells why
 // neither could be found out or done.

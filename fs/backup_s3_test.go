@@ -148,7 +148,7 @@ func TestS3BackupStepByStep(t *testing.T) {
 	l.Proxy.Reset()
 
 	l.MustSh(`mv db/t/f db/t/f~`)
-	wantRequests(t, l, "the rename", map[string]int{"HeadObject": 1})
+	wantRequests(t, l, "the rename", map[string]int{"HeadObject": 1, "GetObject": 1})
 	if now := l.MustSh(`stat -c '%i %Y %a %s' db/t/f~`); now != was {
 		t.Errorf("the backup is %q, the file was %q", now, was)
 	}
@@ -169,7 +169,7 @@ func TestS3BackupStepByStep(t *testing.T) {
 	l.Proxy.Reset()
 
 	l.MustSh(`mv db/t/f db/t/f~; chmod 600 db/t/f~; mv db/t/f~ db/t/f`)
-	wantRequests(t, l, "there and back", map[string]int{"HeadObject": 1})
+	wantRequests(t, l, "there and back", map[string]int{"HeadObject": 1, "GetObject": 1})
 	if mode := l.MustSh(`stat -c %a db/t/f`); mode != "600\n" {
 		t.Errorf("mode %s, want 600", mode)
 	}
@@ -220,7 +220,7 @@ func TestS3BackupOfALargeObjectIsRenamedAtOnce(t *testing.T) {
 	wantInStore(t, l, "f~", "warm")
 }
 
-// Another replaced the object: its version stays, and the backup is said to be lost.
+// Another replaced the object: its version stays, and the backup is published as it was.
 func TestS3BackupOfWhatAnotherReplaced(t *testing.T) {
 	t.Parallel()
 	l := backupLake(t, map[string]string{"f": "old"}, "--write=delete", "--temporary-linger=300ms")
@@ -228,7 +228,8 @@ func TestS3BackupOfWhatAnotherReplaced(t *testing.T) {
 	l.PutStored("db/t/f", "another's")
 	l.WaitLog("a rename to a backup name could not be made")
 	l.Eventually("the other's version is shown", 0, func() bool { got, err := l.ReadFile("db/t/f"); return err == nil && got == "another's" })
-	wantInStore(t, l, "f", "warm")
+	l.Eventually("the backup is published", 0, func() bool { return slices.Equal(l.StoredNames("db/t"), []string{"f", "f~", "warm"}) })
+	wantContent(t, l, "db/t/f~", "old")
 }
 
 // The store refuses the copy: the file is where it was, and the backup kept.
@@ -246,18 +247,15 @@ func TestS3BackupThatIsRefused(t *testing.T) {
 	}
 }
 
-// The bytes of the backup can not be had: the new file is not published, for that would
-// end them.
-func TestS3BackupIsNotGivenUpForTheNewFile(t *testing.T) {
+// The bytes of the backup can not be had: the rename is made at once.
+func TestS3BackupWhoseBytesCanNotBeHad(t *testing.T) {
 	t.Parallel()
 	l := backupLake(t, map[string]string{"f": "old"}, "--write=delete")
-	l.MustSh(`mv db/t/f db/t/f~`)
 	l.Proxy.Add(faulty.Rule{Op: "GetObject", Fault: answers(403, "AccessDenied")})
-	if err := l.WriteFile("db/t/f", "new"); err == nil {
-		t.Error("the close of the new file returns 0")
-	}
+	l.MustSh(`mv db/t/f db/t/f~`)
 	l.Proxy.Clear()
-	l.MustSh(`mv db/t/f~ db/t/f`)
-	wantContent(t, l, "db/t/f", "old")
-	wantInStore(t, l, "f", "warm")
+	wantInStore(t, l, "f~", "warm")
+	wantContent(t, l, "db/t/f~", "old")
+	l.MustSh(`echo new >db/t/f`)
+	wantInStore(t, l, "f", "f~", "warm")
 }

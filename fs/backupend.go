@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/commit"
@@ -22,9 +21,12 @@ func (a *away) make(ctx context.Context) error {
 	case a.backup.file.Changes() > 0:
 		return a.publishBackup(ctx)
 	}
-	obj, err := a.fs.Committer.Rename(ctx, commit.Move{
-		From: a.old, To: a.target.Location, Cond: objectstore.Cond{IfNoneMatch: true}, Path: a.to,
-	})
+	obj, done, err := a.settleNote(ctx)
+	if err == nil && !done {
+		obj, err = a.fs.Committer.Rename(ctx, commit.Move{
+			From: a.old, To: a.target.Location, Cond: objectstore.Cond{IfNoneMatch: true}, Path: a.to,
+		})
+	}
 	if err != nil {
 		return a.failed(ctx, err)
 	}
@@ -100,6 +102,19 @@ func (a *away) unchanged(ctx context.Context) error {
 	return err
 }
 
+// settleNote finds out what came of an earlier attempt that is noted still: done, with
+// the object at its new name, or nothing, and then the note is gone.
+func (a *away) settleNote(ctx context.Context) (obj objectstore.Object, done bool, err error) {
+	r := a.note()
+	if r == nil {
+		return obj, false, nil
+	}
+	if done, err = a.fs.Committer.FinishRename(ctx, r); err == nil && done {
+		obj, err = a.fs.Store.Stat(ctx, a.target.Location)
+	}
+	return obj, done, err
+}
+
 // failed ends a rename that could not be made; one that a store did not answer to is
 // tried again.
 func (a *away) failed(ctx context.Context, cause error) error {
@@ -111,7 +126,11 @@ func (a *away) failed(ctx context.Context, cause error) error {
 		a.wait()
 		return cause
 	}
-	if a.noted() { // the note's rename goes on, now or at the next mount
+	if a.superseded(ctx, cause) {
+		a.partWays(ctx)
+		return cause
+	}
+	if a.note() != nil { // the note's rename goes on, now or at the next mount
 		s.mu.Lock()
 		s.rule.unlinked = true
 		s.mu.Unlock()
@@ -129,12 +148,54 @@ func (a *away) failed(ctx context.Context, cause error) error {
 	return cause
 }
 
-// noted reports whether a note of the rename is left: it is half done.
-func (a *away) noted() bool {
-	return slices.ContainsFunc(a.fs.Area.Renames(), func(r *staging.Rename) bool {
+// note returns the note of the rename if one is left: it is half done, or may be.
+func (a *away) note() *staging.Rename {
+	for _, r := range a.fs.Area.Renames() {
 		rec := r.Record()
-		return rec.Target == a.target.Location && rec.Source.Location == a.old.Location && rec.Source.ETag == a.old.ETag
-	})
+		if rec.Target == a.target.Location && rec.Source.Location == a.old.Location && rec.Source.ETag == a.old.ETag {
+			return r
+		}
+	}
+	return nil
+}
+
+// superseded reports whether a request failed since the object is not in its place any
+// more. A refusal may tell of something else: so the store is asked.
+func (a *away) superseded(ctx context.Context, cause error) bool {
+	if !supersedes(cause) {
+		return false
+	}
+	now, err := a.fs.Store.Stat(ctx, a.old.Location)
+	return errors.Is(err, objectstore.ErrNotExist) || err == nil && now.ETag != a.old.ETag
+}
+
+// partWays ends what is held back of an object that others replaced or removed: the old
+// name leads to what the store has, and the backup is a file of a temporary name.
+func (a *away) partWays(ctx context.Context) {
+	a.fs.superseded(a.old.Location)
+	a.fs.backups.drop(a)
+	if a.backup == nil {
+		return
+	}
+	if err := a.secure(ctx); err != nil {
+		a.fs.Log.ErrorContext(ctx, "a backup is not kept", attrPath(a.to), slog.Any("error", err))
+		a.fs.names.hide(a.backup)
+	}
+	a.letGo()
+}
+
+// refused is what becomes of a held-back rename when a new file at path was not
+// published, for cause: it goes on to wait, unless there is nothing to rename any more.
+// The caller has locked what is held back of path.
+func (f *FS) refused(ctx context.Context, path string, cause error) {
+	a := f.backups.at(path)
+	switch {
+	case a == nil:
+	case a.superseded(ctx, cause):
+		a.partWays(ctx)
+	default:
+		a.wait()
+	}
 }
 
 // giveUp shows the file under its old name again. What the backup has is kept, and shown
@@ -224,8 +285,20 @@ func (f *FS) replaced(path string) {
 		return
 	}
 	f.backups.drop(a)
-	if a.backup != nil {
-		a.letGo()
+	if a.backup == nil {
+		return
+	}
+	ctx, cancel := f.lasting()
+	defer cancel()
+	if obj, done, err := a.settleNote(ctx); err == nil && done { // the copy is there already
+		f.published(a.to, obj)
+		a.handOver(ctx, a.to, a.target, obj)
+		return
+	}
+	s := a.backup
+	a.letGo()
+	if a.isNumbered() && s.left() {
+		s.endLinger() // the next one gets its number from the listing
 	}
 }
 

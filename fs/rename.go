@@ -163,8 +163,8 @@ func (m *move) object(ctx context.Context, n catalogview.Node) error {
 	if err = m.checkFormat(ctx, n, from); err != nil {
 		return err
 	}
-	if m.holdsBack(n) {
-		return m.holdBack(ctx, n)
+	if err = m.holdBack(ctx, n); !errors.Is(err, errAtOnce) {
+		return err
 	}
 	writers, err := m.fs.holdWriters(m.from) // until they have the new target
 	if err != nil {

@@ -281,15 +281,23 @@ func (s *stagedNode) publish(ctx context.Context) syscall.Errno {
 // commitVersion asks for the publish of the bytes as they are. The caller holds commit.
 func (s *stagedNode) commitVersion(ctx context.Context) (objectstore.Object, error) {
 	began := time.Now()
-	if err := s.fs.secureBackup(ctx, s.file.Record().Path); err != nil {
+	path := s.file.Record().Path
+	if err := s.fs.secureBackup(ctx, path); err != nil {
+		if noted := s.file.SetState(staging.Failed, err.Error()); noted != nil {
+			s.fs.fail("record", path, noted)
+		}
+		s.fs.refused(ctx, path, err)
 		return objectstore.Object{}, err
 	}
 	obj, err := s.fs.Committer.Commit(ctx, s.file)
 	if !isEmpty(err) {
 		s.fs.observePublish(began, err)
 	}
-	if err == nil || unregistered(err) != nil {
+	switch {
+	case err == nil, unregistered(err) != nil:
 		s.fs.replaced(s.file.Record().Path)
+	case !isEmpty(err):
+		s.fs.refused(ctx, path, err)
 	}
 	return obj, err
 }
