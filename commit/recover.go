@@ -51,6 +51,7 @@ func (c *Committer) Recover(ctx context.Context) (Report, error) {
 		}
 		c.recoverRename(ctx, r, &report)
 	}
+	c.dropCopies(ctx, &report)
 	c.rebaseKept(ctx, &report)
 	if err := c.area.AbortUploads(ctx); err != nil { // the next Recover tries again
 		c.log.LogAttrs(ctx, slog.LevelWarn, "uploads of an earlier mount are left in the store", slog.Any("error", err))

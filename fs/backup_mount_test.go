@@ -50,11 +50,11 @@ eq([oct(os.stat(n).st_mode & 0o777) for n in ("a~", "c~")], ["0o604"] * 2)
 // The new file is open for longer than a backup waits: nothing happens before its end.
 func TestBackupWaitsForTheNewFile(t *testing.T) {
 	t.Parallel()
-	l := mountTwo(t, map[string]string{"f": "old\n", "g": "old\n", "h": "old\n", "late": ""}, "--write=delete", "--temporary-linger=100ms")
+	l := mountTwo(t, map[string]string{"f": "old\n", "g": "old\n", "h": "old\n", "late": ""}, "--write=delete", "--temporary-linger=500ms")
 	mustPython(t, l, script(l, csvDir, waitUntil+`
-for name in "fgh": os.rename(name, name + "~")
-fds = [open(name, "x") for name in "fgh"]
-for n in range(5): # as many waits have ended by then
+fds = []
+for name in "fgh": os.rename(name, name + "~"); fds.append(open(name, "x"))
+for n in range(2): # as many waits have ended by then
     os.rename("late", "late~"); wait_until(lambda: published("late~") is not None)
     os.rename("late~", "late"); wait_until(lambda: published("late") is not None)
 eq([published(n) for n in ("f", "g", "h", "f~", "g~", "h~")], [b"old\n"] * 3 + [None] * 3)

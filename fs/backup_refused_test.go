@@ -161,3 +161,18 @@ func TestBackupsWithNumbers(t *testing.T) {
 	settledAs(t, l, tree{"f": "2\n", "f.~1~": "0\n", "f.~2~": "1\n", "g": "g\n"})
 	wantSettled(t, l)
 }
+
+// The mount is killed when the rename is made and the backup not let go of yet: what is
+// kept is what the store has, and goes. Another's bytes at that name are no such thing.
+func TestS3BackupThatIsKeptAndPublished(t *testing.T) {
+	t.Parallel()
+	l := backupLake(t, map[string]string{"f": "old", "g": "old"}, "--write=delete")
+	l.MustSh(`mv db/t/f db/t/f~; mv db/t/g db/t/g~`)
+	l.Kill()
+	l.RemoveStored("db/t/f")
+	l.PutStored("db/t/f~", "old")
+	l.PutStored("db/t/g~", "OLD")
+	l.Start()
+	wantKeptBytes(t, l, "db/t", "g~", "old")
+	wantInStore(t, l, "f~", "g", "g~", "warm")
+}
