@@ -226,19 +226,22 @@ func (f *FS) makeLocal(path string, loc objectstore.Location) error {
 
 // removeFlat removes a directory in which the store has nothing but its own
 // markers, which go too. The store is asked, not a cached listing: what is not
-// shown must not be left without its directory.
+// shown must not be left without its directory. With others' staging trees in it, it
+// stays in the store as it is.
 func (f *FS) removeFlat(ctx context.Context, path string, n catalogview.Node) error {
 	if f.holdsLocal(path) {
 		return objectstore.ErrNotEmpty
 	}
-	own, err := f.ownMarkers(ctx, n)
+	own, trees, err := f.ownMarkers(ctx, n)
 	if err != nil {
 		return err
 	}
-	if err := f.removeOwn(ctx, own); err != nil {
-		return err
+	if !trees {
+		if err := f.removeOwn(ctx, own); err != nil {
+			return err
+		}
+		f.View.Removed(n.Location())
 	}
-	f.View.Removed(n.Location())
 	f.changedIn(n.Location())
 	f.warnLocal(path, f.local.remove(path))
 	f.keepLocal(path)
@@ -262,27 +265,21 @@ func (f *FS) removeOwn(ctx context.Context, own []objectstore.Object) error {
 }
 
 // ownMarkers returns the objects by which a directory is there though nothing
-// lies in it: "p/" and "p_$folder$". ErrNotEmpty if something does.
-func (f *FS) ownMarkers(ctx context.Context, n catalogview.Node) ([]objectstore.Object, error) {
-	var own []objectstore.Object
-	dir := n.Location()
-	for e, err := range f.Store.List(ctx, dir, objectstore.ListOptions{Delimiter: true, Limit: 2}) {
-		if err != nil {
-			return nil, err
-		}
-		if e.Key != dir.Key || e.Prefix || e.Size > 0 {
-			return nil, objectstore.ErrNotEmpty
-		}
-		own = append(own, e.Object)
+// lies in it: "p/" and "p_$folder$"; trees as bare tells it. ErrNotEmpty if something
+// lies in it that is listed.
+func (f *FS) ownMarkers(ctx context.Context, n catalogview.Node) (own []objectstore.Object, trees bool, err error) {
+	own, trees, err = f.bare(ctx, n.Location())
+	if err != nil {
+		return nil, false, err
 	}
 	marker, err := f.View.Marker(ctx, n)
 	switch {
 	case err == nil:
 		own = append(own, marker)
 	case !errors.Is(err, objectstore.ErrNotExist):
-		return nil, err
+		return nil, false, err
 	}
-	return own, nil
+	return own, trees, nil
 }
 
 // catalogDirectory removes a directory that the catalog has, if it is a partition
@@ -295,12 +292,15 @@ func (f *FS) catalogDirectory(ctx context.Context, path string, n catalogview.No
 	if n.Level < len(n.Table.Keys) || f.holdsLocal(path) {
 		return objectstore.ErrNotEmpty // its partitions
 	}
-	own, err := f.ownMarkers(ctx, n)
+	own, trees, err := f.ownMarkers(ctx, n)
 	if err != nil {
 		return err
 	}
 	if n.Table.Partitions == table.PartitionsProjected {
 		return errProjected
+	}
+	if trees {
+		own = nil
 	}
 	return f.leave(ctx, path, n, own)
 }

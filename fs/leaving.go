@@ -96,6 +96,24 @@ func (f *FS) depart(path string) {
 	}
 }
 
+// leaveAgain has a partition leave that was taken back for nothing: unless it is used by
+// now, it is deregistered when it would have been.
+func (f *FS) leaveAgain(ctx context.Context, path string) {
+	n, err := f.View.Lookup(ctx, path)
+	if err != nil || !n.Registered || f.names.stagedBelow(path) || f.holdsLocal(path) || f.emptyInStore(ctx, n) != nil {
+		return
+	}
+	f.View.Leave(path)
+	f.names.remove(path)
+	d := f.departures
+	d.mu.Lock()
+	_, due := d.due[path]
+	d.mu.Unlock()
+	if !due {
+		f.depart(path)
+	}
+}
+
 // stays takes the partition back that path is, or lies in, if it is leaving: it is
 // looked up as before. What is to be written or made at path asks first; true is that
 // the partition was leaving, and the catalog has it yet. One that is being deregistered

@@ -231,7 +231,7 @@ func (f *FS) rmdirListed(ctx context.Context, path string, n catalogview.Node) (
 	if f.flat {
 		err = f.removeFlat(ctx, path, n)
 	} else {
-		err = f.deleteDirectory(ctx, n)
+		err = f.deleteUnlessTrees(ctx, n)
 	}
 	if err != nil {
 		return err
@@ -270,11 +270,8 @@ func (f *FS) rmdirTable(ctx context.Context, path string) error {
 	if f.Write < WriteCreate {
 		return errWriteLevel
 	}
-	for _, err := range f.View.ReadDir(ctx, path) {
-		if err != nil {
-			return err
-		}
-		return objectstore.ErrNotEmpty
+	if err := f.tableBare(ctx, path); err != nil {
+		return err
 	}
 	if f.holdsLocal(path) {
 		return objectstore.ErrNotEmpty

@@ -291,7 +291,7 @@ func (m *move) ordinaryDirectory(ctx context.Context, n catalogview.Node) error 
 	if err = m.mayMoveFiles(ctx, n, from); err != nil {
 		return err
 	}
-	unlisted, err := m.fs.unlisted(m.to, false)
+	unlisted, err := m.fs.unlistedTarget(m.to)
 	if err != nil {
 		return err
 	}

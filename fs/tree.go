@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/lakefs-mount/lakefs-mount/attr"
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
@@ -174,7 +175,10 @@ func (f *FS) rmdirStored(ctx context.Context, path string, n catalogview.Node) e
 		}
 		return f.deleteDirectory(ctx, n)
 	}
-	own, err := f.ownMarkers(ctx, n)
+	own, trees, err := f.ownMarkers(ctx, n)
+	if err == nil && trees {
+		err = objectstore.ErrNotEmpty
+	}
 	if err != nil {
 		return err
 	}
@@ -194,13 +198,12 @@ type unlistedBelow struct {
 }
 
 // unlisted finds what goes with the directory path. ErrNotEmpty if it has an
-// unpublished file that does not: one that is open, or is about to be published. Of
-// keepTrees the staging trees stay in which somebody has a file open.
+// unpublished file that does not: one that is open, or is to be published. Of keepTrees
+// the staging trees stay in which somebody has a file open.
 func (f *FS) unlisted(path string, keepTrees bool) (unlistedBelow, error) {
 	var u unlistedBelow
 	busy := make(map[string]bool)
 	var inTrees []stagedPath
-	lingered := false
 	for _, s := range f.names.stagedTree(path) {
 		root, ok := inStagingTree(s.path)
 		switch closed := s.node.unused(); {
@@ -209,15 +212,9 @@ func (f *FS) unlisted(path string, keepTrees bool) (unlistedBelow, error) {
 			inTrees = append(inTrees, s)
 		case closed && s.node.holding() == staging.Local && inDirectory(s.path, path):
 			u.files = append(u.files, s)
-		case closed && s.node.holding() == staging.Temporary:
-			s.node.endLinger() // so that the next listing has it
-			lingered = true
 		default:
 			return u, objectstore.ErrNotEmpty
 		}
-	}
-	if lingered {
-		return u, objectstore.ErrNotEmpty
 	}
 	for _, s := range inTrees {
 		root, _ := inStagingTree(s.path)
@@ -234,6 +231,17 @@ func (f *FS) unlisted(path string, keepTrees bool) (unlistedBelow, error) {
 		}
 	}
 	return u, nil
+}
+
+// unlistedTarget is unlisted of the target of a rename, which takes the place of an empty
+// directory: not of one with a file in a staging tree, which is somebody's work, and
+// which nobody asked to remove.
+func (f *FS) unlistedTarget(path string) (unlistedBelow, error) {
+	u, err := f.unlisted(path, false)
+	if err == nil && slices.ContainsFunc(u.files, func(s stagedPath) bool { return inTree(s.path) }) {
+		err = objectstore.ErrNotEmpty
+	}
+	return u, err
 }
 
 // drop removes what unlisted found, once the directory is gone.

@@ -11,6 +11,7 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/commit"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/staging"
+	"github.com/lakefs-mount/lakefs-mount/table"
 )
 
 // treeMove is the rename of a directory of a staging tree: to another place in one,
@@ -23,7 +24,9 @@ type treeMove struct {
 	prefix objectstore.Location   // its table's
 	there  bool                   // an empty directory is at the target
 	takes  unlistedBelow          // what goes with it
-	made   []objectstore.Location // what the store's directories were made for the rename
+	fresh  []objectstore.Location // the directories that the rename makes
+	made   []objectstore.Location // those of fresh that the store was asked to make
+	back   []string               // the leaving partitions that it took back
 }
 
 // treeFile is one file on its way.
@@ -87,7 +90,7 @@ func (t *treeMove) prepareTarget(ctx context.Context) error {
 	}
 	t.there = true
 	if !inTree(t.to) {
-		if t.takes, err = f.unlisted(t.to, false); err != nil {
+		if t.takes, err = f.unlistedTarget(t.to); err != nil {
 			return err
 		}
 		if f.holdsLocal(t.to) {
@@ -101,16 +104,17 @@ func (t *treeMove) prepareTarget(ctx context.Context) error {
 	return f.storeEmpty(ctx, t.to)
 }
 
-// emptyInStore is ErrNotEmpty if the store has something in a directory. It is asked,
-// not a listing that may be old.
+// emptyInStore is ErrNotEmpty if the store has something in a directory but others'
+// staging trees, which stay. It is asked, not a listing that may be old.
 func (f *FS) emptyInStore(ctx context.Context, n catalogview.Node) error {
 	dir := n.Location()
-	for e, err := range f.Store.List(ctx, dir, objectstore.ListOptions{Delimiter: true, Limit: 2}) {
+	for e, err := range f.Store.List(ctx, dir, objectstore.ListOptions{Delimiter: true}) {
 		switch {
 		case errors.Is(err, objectstore.ErrNotExist):
 			return nil
 		case err != nil:
 			return err
+		case e.Prefix && table.StagingTree(baseIn(dir, e)):
 		case e.Key != dir.Key || e.Prefix || e.Size > 0:
 			return objectstore.ErrNotEmpty
 		}
@@ -324,79 +328,4 @@ func (t *treeMove) publishedOne(s treeFile, o objectstore.Object) {
 	s.mu.Unlock()
 	t.fs.names.locate(s.name, o.Location)
 	s.published(o)
-}
-
-// leave makes the directories those of the mount alone at their new places, until
-// something is published in them; where the store has directories, its own are made
-// already.
-func (t *treeMove) leave() {
-	if t.fs.flat {
-		t.fs.warnLocal(t.to, t.fs.local.move(t.from, t.to, false))
-	} else {
-		t.fs.warnLocal(t.from, t.fs.local.remove(t.from))
-	}
-}
-
-// own remembers that this mount made the directories of the store.
-func (t *treeMove) own() {
-	for _, dir := range t.made {
-		a, _ := t.fs.Attr.Get(attrKey(dir), "")
-		a.Made = true
-		t.fs.Attr.Set(attrKey(dir), "", a)
-	}
-}
-
-// makeDirectories checks the names of the directories that are new at the target, and
-// makes them where the store has directories.
-func (t *treeMove) makeDirectories(ctx context.Context) error {
-	beside := make(map[string][]string)
-	for _, path := range t.directories() {
-		dir, base := parent(path)
-		if path == t.to && t.there || t.fs.stays(path) {
-			continue
-		}
-		target, err := t.fs.View.ResolveDirectory(ctx, path, append(t.fs.localIn(dir), beside[dir]...)...)
-		if err != nil {
-			return err
-		}
-		beside[dir] = append(beside[dir], base)
-		dirs, ok := t.fs.Store.(objectstore.Directories)
-		if !ok {
-			continue
-		}
-		if err := t.fs.makeWithParents(ctx, dirs, target); err != nil {
-			return err
-		}
-		t.made = append(t.made, target.Directory())
-	}
-	return nil
-}
-
-// directories are the new paths of the directory and of all that is in it, each
-// behind the one that it lies in.
-func (t *treeMove) directories() []string {
-	seen := map[string]bool{t.to: true}
-	for _, path := range t.fs.local.below(t.from) {
-		seen[t.newPath(path)] = true
-	}
-	for _, s := range t.files {
-		for dir, _ := parent(s.path); !seen[dir]; dir, _ = parent(dir) {
-			seen[dir] = true
-		}
-	}
-	all := make([]string, 0, len(seen))
-	for path := range seen {
-		all = append(all, path)
-	}
-	slices.Sort(all)
-	return all
-}
-
-// unmakeDirectories removes what makeDirectories made.
-func (t *treeMove) unmakeDirectories(ctx context.Context) {
-	for _, dir := range slices.Backward(t.made) {
-		if err := t.fs.deleteOne(ctx, dir); err != nil {
-			t.fs.Log.WarnContext(ctx, "a directory that was made for a rename that failed stays", slog.String("key", dir.Key), slog.Any("error", err))
-		}
-	}
 }

@@ -95,15 +95,15 @@ func wantStored(t *testing.T, l *mounttest.Lake, want ...string) {
 	}
 }
 
-// byKeys is db.t, of CSV files or of Parquet, by an integer k and perhaps a j.
-func byKeys(format string, keys []string, files map[string]string) mounttest.Table {
-	return mounttest.Table{Database: "db", Name: "t", Format: format, Keys: keys, Files: files}
+// byKeys is db.t, of CSV files, by an integer k and perhaps a j.
+func byKeys(keys []string, files map[string]string) mounttest.Table {
+	return mounttest.Table{Database: "db", Name: "t", Format: "csv", Keys: keys, Files: files}
 }
 
 func mountPartitioned(t *testing.T, files map[string]string, flags ...string) *mounttest.Lake {
 	t.Helper()
 	return mounttest.Mount(t, mounttest.Options{
-		Tables: []mounttest.Table{byKeys("csv", []string{"k:int"}, files)}, Flags: flags,
+		Tables: []mounttest.Table{byKeys([]string{"k:int"}, files)}, Flags: flags,
 	})
 }
 

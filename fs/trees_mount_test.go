@@ -105,7 +105,7 @@ func TestTreeIsMergedWithTheStores(t *testing.T) {
 // TestPartitionsOfTwoKeysLeaveATree, with what is empty and what is hidden.
 func TestPartitionsOfTwoKeysLeaveATree(t *testing.T) {
 	t.Parallel()
-	l := mounttest.Mount(t, mounttest.Options{Tables: []mounttest.Table{byKeys("csv", []string{"k:int", "j:int"}, map[string]string{"k=1/j=1/old": "old\n"})}})
+	l := mounttest.Mount(t, mounttest.Options{Tables: []mounttest.Table{byKeys([]string{"k:int", "j:int"}, map[string]string{"k=1/j=1/old": "old\n"})}})
 	runCommitter(t, l, `
 t = "db/t"
 a = attempt(t, 1)
@@ -137,7 +137,7 @@ delete(t + "/_temporary")
 func TestNameThatAnotherTookKeepsAllInTheTree(t *testing.T) {
 	t.Parallel()
 	l := mounttest.Mount(t, mounttest.Options{
-		S3: true, Tables: []mounttest.Table{byKeys("csv", []string{"k:int"}, map[string]string{"k=1/old": "old\n"})},
+		S3: true, Tables: []mounttest.Table{byKeys([]string{"k:int"}, map[string]string{"k=1/old": "old\n"})},
 		Flags: []string{"--metadata-ttl=5m", "--negative-ttl=5m"},
 	})
 	l.MustSh(`cd db/t; ls -R >/dev/null; test ! -e k=2; mkdir -p _temporary/0/k=2/sub; for i in 1 2 3 4 5; do echo $i >_temporary/0/k=2/p$i; done; echo s >_temporary/0/k=2/sub/s; ls k=1 >/dev/null`)
