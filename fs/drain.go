@@ -104,7 +104,7 @@ func (f *FS) settle(ctx context.Context) []staging.Record {
 	var left []staging.Record
 	for _, w := range f.Area.Files() {
 		r := w.Record()
-		unpublished := f.open(r.ID) || r.Hold == staging.Temporary && !w.Recovered()
+		unpublished := f.owes(r.ID) || r.Hold == staging.Temporary && !w.Recovered()
 		if unpublished && w.Dirty() && r.Hold != staging.Local {
 			left = append(left, r)
 		}
@@ -115,4 +115,17 @@ func (f *FS) settle(ctx context.Context) []staging.Record {
 		}
 	}
 	return left
+}
+
+// owes reports whether a program has the write open and still hopes for it: not one
+// that was told of its failure, closed it, and whose RELEASE is on its way.
+func (f *FS) owes(id string) bool {
+	s := f.names.writerOf(id)
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	open, told := s.handles > 0, s.facts().refused
+	s.mu.Unlock()
+	return open && !(told && s.idle())
 }
