@@ -127,5 +127,5 @@ func (f *FS) owes(id string) bool {
 	s.mu.Lock()
 	open, told := s.handles > 0, s.facts().refused
 	s.mu.Unlock()
-	return open && !(told && s.idle())
+	return open && (!told || !s.idle())
 }
