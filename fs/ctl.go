@@ -127,7 +127,7 @@ func (f *FS) recover(ctx context.Context, what, id string) error {
 	}
 	switch what {
 	case "publish":
-		if w.Record().Resident() {
+		if w.Record().Hold == staging.Local { // failed, too: it would lie in the store under its private name
 			return fmt.Errorf("write %q is a file of this mount alone; a rename to a name that is published publishes it: %w", id, errInvalid)
 		}
 		return f.publishKept(ctx, w)
@@ -137,21 +137,28 @@ func (f *FS) recover(ctx context.Context, what, id string) error {
 	return fmt.Errorf("recover %q: %w", what, errCommand)
 }
 
+// byHand is what settles a note, by its id: of a rename, or of files that are published
+// together.
+func (f *FS) byHand(what string) (func(ctx context.Context, id string) error, error) {
+	switch {
+	case f.ReadOnly:
+		return nil, errReadOnly
+	case what == "publish":
+		return func(ctx context.Context, id string) error { return f.Committer.Publish(ctx, id, nil) }, nil
+	case what == "abort":
+		return f.Committer.Abort, nil
+	}
+	return nil, fmt.Errorf("recover %q: %w", what, errCommand)
+}
+
 // recoverRename finishes or forgets a rename by hand. One that is under way is
 // waited for.
 func (f *FS) recoverRename(ctx context.Context, what string, r staging.Record) error {
-	if f.ReadOnly {
-		return errReadOnly
+	settle, err := f.byHand(what)
+	if err != nil {
+		return err
 	}
-	var err error
-	switch what {
-	case "publish":
-		err = f.Committer.Publish(ctx, r.ID, nil)
-	case "abort":
-		err = f.Committer.Abort(ctx, r.ID)
-	default:
-		return fmt.Errorf("recover %q: %w", what, errCommand)
-	}
+	err = settle(ctx, r.ID)
 	f.superseded(r.Source.Location)
 	f.superseded(r.Target)
 	f.Refresh("") // which path leads to the source is not noted
@@ -161,18 +168,11 @@ func (f *FS) recoverRename(ctx context.Context, what string, r staging.Record) e
 // recoverBatch publishes files together, or takes them back, by hand. One that is under
 // way is waited for.
 func (f *FS) recoverBatch(ctx context.Context, what string, r staging.Record) error {
-	if f.ReadOnly {
-		return errReadOnly
+	settle, err := f.byHand(what)
+	if err != nil {
+		return err
 	}
-	var err error
-	switch what {
-	case "publish":
-		err = f.Committer.Publish(ctx, r.ID, nil)
-	case "abort":
-		err = f.Committer.Abort(ctx, r.ID)
-	default:
-		return fmt.Errorf("recover %q: %w", what, errCommand)
-	}
+	err = settle(ctx, r.ID)
 	for _, m := range r.Members {
 		f.superseded(m.To.Target)
 	}
