@@ -20,7 +20,7 @@ type cursor struct {
 // tail is a cursor that holds the last bytes of a file of the given size.
 func tail(r io.ReaderAt, size int64) *cursor {
 	n := min(size, window)
-	c := &cursor{r: r, off: size - n, end: size, at: size - n, held: make([]byte, n, window)}
+	c := &cursor{r: r, off: size - n, end: size, at: size - n, held: make([]byte, n)}
 	c.err = readFull(r, c.held, c.at)
 	return c
 }

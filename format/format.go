@@ -36,8 +36,11 @@ func (f flaw) Error() string { return string(f) }
 
 func flawf(format string, args ...any) error { return flaw(fmt.Sprintf(format, args...)) }
 
-// Checked reports whether Check looks into files of the format.
-func Checked(format string) bool { return checkOf(format, "") != nil }
+// Checked reports whether Check looks into files of the format, whatever their names:
+// of csv and text it looks at those alone whose names say that they are compressed.
+func Checked(format string) bool {
+	return format == "json" || checkOf(format, "") != nil && !lines(format)
+}
 
 // check looks at the size bytes of r, of which there is at least one unless the
 // format has no empty files: a flaw, or what r failed with.
