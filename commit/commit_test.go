@@ -111,7 +111,7 @@ func TestTransientFailureIsRetried(t *testing.T) {
 }
 
 func TestFormatIsCheckedBeforeAnythingIsSent(t *testing.T) {
-	parquet := "PAR1\x00\x00\x01\x00\x00\x00PAR1"
+	parquet := "PAR1\x15\x02\x19\x1c\x00\x16\x00\x19\x0c\x00\x0a\x00\x00\x00PAR1" // a schema and no rows
 	for _, tt := range []struct {
 		name, check, data string
 		err               error

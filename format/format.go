@@ -1,14 +1,17 @@
-// Package format tells whether a file is what its partition says: by magic,
-// length and tail alone.
+// Package format tells whether a file is what its partition says: by magic, tail,
+// footer and first lines.
 //
-// Guarantees: a check reads a few bytes whatever the file's size, allocates
-// nothing that the file's content decides, and never says that a file is whole
-// which was cut anywhere.
+// Guarantees: a check never says that a Parquet or ORC file is whole which was cut
+// anywhere, nor an Avro file which was cut anywhere but between two of its blocks
+// (there it is a whole one of fewer rows). It allocates some 64 KiB, whatever the
+// file's size and whatever it holds; it reads the ends of the file, and of a footer
+// all of it. What an engine could read is not refused: where writers are known to
+// differ, the check is lenient. No value in the file is trusted: a panic in the check
+// is a failed check.
 package format
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -16,9 +19,9 @@ import (
 
 // Error says why a file is not of its format.
 type Error struct {
-	Format string // "parquet"
+	Format string // "parquet"; of a name that says how it is compressed: "gzip"
 	Name   string // of the file, for people
-	Reason string
+	Reason string // what is wrong, at which byte, and what to do where it is known
 }
 
 // Error names the file, quoted, the format and the reason.
@@ -26,62 +29,68 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%q is not a complete %s file: %s", e.Name, e.Format, e.Reason)
 }
 
-// Checked reports whether Check looks into files of the format.
-func Checked(format string) bool { return format == "parquet" }
+// flaw is a reason; any other error of a check is one of reading.
+type flaw string
 
-// Check tells whether the size bytes of r are a complete file of the format:
-// "parquet", for now; of "" and any other every file is. It returns an [*Error],
-// or what r's ReadAt failed with. Whether name calls for a check (hidden ones do
-// not) is the caller's business.
-func Check(format, name string, r io.ReaderAt, size int64) error {
-	if !Checked(format) {
-		return nil
-	}
-	reason, err := checkParquet(r, size)
-	if err != nil {
-		return fmt.Errorf("check %q: %w", name, err)
-	}
-	if reason != "" {
-		return &Error{Format: format, Name: name, Reason: reason}
+func (f flaw) Error() string { return string(f) }
+
+func flawf(format string, args ...any) error { return flaw(fmt.Sprintf(format, args...)) }
+
+// Checked reports whether Check looks into files of the format, whatever their names:
+// of csv and text it looks at those alone whose names say that they are compressed.
+func Checked(format string) bool {
+	return format == "json" || checkOf(format, "") != nil && !lines(format)
+}
+
+// check looks at the size bytes of r, of which there is at least one unless the
+// format has no empty files: a flaw, or what r failed with.
+type check func(r io.ReaderAt, size int64) error
+
+// checkOf is nil for a format that has no check: it is total.
+func checkOf(format, name string) check {
+	switch format {
+	case "parquet":
+		return checkParquet
+	case "orc":
+		return checkORC
+	case "avro":
+		return checkAvro
+	case "csv", "text", "json":
+		return checkText(format, name)
 	}
 	return nil
 }
 
-const (
-	parquetMagic     = "PAR1"
-	parquetEncrypted = "PARE" // at both ends of a file whose footer is encrypted
-	parquetTail      = 8      // footer length, little-endian, and magic
-	parquetMin       = len(parquetMagic) + parquetTail
-)
-
-// checkParquet reads 12 bytes: the magic at both ends, and the footer's length,
-// which must leave room for the magic before it.
-func checkParquet(r io.ReaderAt, size int64) (reason string, err error) {
-	if size < int64(parquetMin) {
-		return fmt.Sprintf("%d bytes, the shortest has %d", size, parquetMin), nil
+// Check tells whether the size bytes of r are a complete file of the format, as
+// table.Table names it: "parquet", "orc", "avro", "json", "csv" and "text". Of any
+// other ("sequence", "rc", "", one that is not known) every file is. Files of the
+// last three are as their name says compressed or not; only those may be empty. It
+// returns an [*Error], or what r's ReadAt failed with. Whether name calls for a check
+// (hidden ones do not) is the caller's business.
+func Check(format, name string, r io.ReaderAt, size int64) (err error) {
+	of := format
+	if codec := codecOf(name); codec != "" && lines(format) {
+		of = codec
 	}
-	var head [len(parquetMagic)]byte
-	var tail [parquetTail]byte
-	if err := readFull(r, head[:], 0); err != nil {
-		return "", err
+	defer func() {
+		if p := recover(); p != nil {
+			err = &Error{Format: of, Name: name, Reason: fmt.Sprintf("the check panicked: %v", p)}
+		}
+	}()
+	run := checkOf(format, name)
+	if run == nil {
+		return nil
 	}
-	if err := readFull(r, tail[:], size-parquetTail); err != nil {
-		return "", err
+	if err = run(r, size); err == nil {
+		return nil
 	}
-	start, end := string(head[:]), string(tail[4:])
-	if start != parquetMagic && start != parquetEncrypted {
-		return fmt.Sprintf("it begins with %q, not %s", start, parquetMagic), nil
+	if reason := flaw(""); errors.As(err, &reason) {
+		return &Error{Format: of, Name: name, Reason: string(reason)}
 	}
-	if end != start {
-		return fmt.Sprintf("it ends in %q, not %s: cut, or not finished", end, start), nil
-	}
-	footer, room := int64(binary.LittleEndian.Uint32(tail[:4])), size-int64(parquetMin)
-	if footer == 0 || footer > room {
-		return fmt.Sprintf("a footer of %d bytes where at most %d are", footer, room), nil
-	}
-	return "", nil
+	return fmt.Errorf("check %q: %w", name, err)
 }
 
+// readFull reads len(p) bytes at off; a file that ends before is shorter than told.
 func readFull(r io.ReaderAt, p []byte, off int64) error {
 	n, err := r.ReadAt(p, off)
 	if n == len(p) {
@@ -97,11 +106,20 @@ func readFull(r io.ReaderAt, p []byte, off int64) error {
 // "parquet", "orc", "avro", or "" if none of them.
 func Detect(head []byte) string {
 	for _, known := range []struct{ magic, format string }{
-		{parquetMagic, "parquet"}, {parquetEncrypted, "parquet"}, {"ORC", "orc"}, {"Obj\x01", "avro"},
+		{parquetMagic, "parquet"}, {parquetEncrypted, "parquet"}, {orcMagic, "orc"}, {avroMagic, "avro"},
 	} {
 		if bytes.HasPrefix(head, []byte(known.magic)) {
 			return known.format
 		}
 	}
 	return ""
+}
+
+// errBegins is the flaw of a file that begins with head, not with magic.
+func errBegins(head []byte, magic string) error {
+	if other := Detect(head); other != "" {
+		return flawf("byte 0: it begins as a file of format %s does (%q), not with %q: convert it, or write it to a partition of that format",
+			other, head, magic)
+	}
+	return flawf("byte 0: it begins with %q, not with %q: another format, or written in part", head, magic)
 }

@@ -31,11 +31,14 @@ func wantBadFormat(t *testing.T, l *mounttest.Lake, path, bucketKey, content str
 	wantContent(t, l, wantStaged(t, l, dir, base), content)
 }
 
-const avroFile = "Obj\x01\x00 no more than its beginning"
+// avroFile and orcFile are whole, and without rows.
+const (
+	avroFile = "Obj\x01\x02\x16avro.schema\x0a\"int\"\x00" + "0123456789abcdef"
+	orcFile  = "ORC" + "\x22\x02\x08\x0c" + "\x08\x04\x82\xf4\x03\x03ORC" + "\x09"
+)
 
-// TestRule57_PublishIntoPartitionsOfOtherFormats: in a Parquet table only the Parquet
-// partition takes nothing but Parquet files, whatever their names; in a CSV table its
-// Parquet partition does.
+// TestRule57_PublishIntoPartitionsOfOtherFormats: each partition takes files of its own
+// format, whatever their names and whatever the table's format.
 func TestRule57_PublishIntoPartitionsOfOtherFormats(t *testing.T) {
 	t.Parallel()
 	partitions := func(table string) []mounttest.GluePartition {
@@ -55,25 +58,27 @@ func TestRule57_PublishIntoPartitionsOfOtherFormats(t *testing.T) {
 	for _, table := range []string{"p", "c"} {
 		for _, k := range []string{"own", "avro", "orc", "parquet", "csv"} {
 			dir, key := "db/"+table+"/k="+k+"/", table+"/"+k+"/"
-			strict := k == "parquet" || k == "own" && table == "p"
-			other := wantPublished
-			if strict {
-				other = wantBadFormat
+			format := k
+			if k == "own" {
+				format = map[string]string{"p": "parquet", "c": "csv"}[table]
 			}
-			other(t, l, dir+"000000_0", key+"000000_0", "1,text\n")
-			if !strict {
-				other(t, l, dir+"data.avro", key+"data.avro", avroFile)
-				other(t, l, dir+"cut.parquet", key+"cut.parquet", parquet[:len(parquet)-1])
+			for name, file := range map[string]struct{ format, data string }{
+				"000000_0": {"csv", "1,text\n"}, "data.avro": {"avro", avroFile}, "data.orc": {"orc", orcFile},
+				"000001_0": {"parquet", parquet}, "x.csv": {"parquet", parquet}, "cut.parquet": {"", parquet[:len(parquet)-1]},
+			} {
+				want := wantBadFormat
+				if format == "csv" || format == file.format {
+					want = wantPublished
+				}
+				want(t, l, dir+name, key+name, file.data)
 			}
-			wantPublished(t, l, dir+"000001_0", key+"000001_0", parquet)
-			wantPublished(t, l, dir+"x.csv", key+"x.csv", parquet)
 			wantPublished(t, l, dir+"_SUCCESS", key+"_SUCCESS", "")
 			wantPublished(t, l, dir+"_note.parquet", key+"_note.parquet", "hidden")
 		}
 	}
 	wantErrno(t, "rename of Avro into Parquet", rename(l, "db/p/k=avro/data.avro", "db/p/k=own/data.avro"), syscall.EBADMSG)
 	wantErrno(t, "rename of Avro into CSV", rename(l, "db/p/k=avro/data.avro", "db/c/k=csv/moved"), 0)
-	wantErrno(t, "rename of Parquet into Parquet", rename(l, "db/c/k=orc/000001_0", "db/p/k=parquet/000002_0"), 0)
+	wantErrno(t, "rename of Parquet into Parquet", rename(l, "db/c/k=csv/000001_0", "db/p/k=parquet/000002_0"), 0)
 	if got := inBucket(t, l, 0, "c/csv/moved"); got != avroFile {
 		t.Errorf("the renamed file has %s", brief(got))
 	}

@@ -1,0 +1,108 @@
+package format
+
+import (
+	"bytes"
+	"io"
+)
+
+const (
+	avroMagic = "Obj\x01"
+	avroSync  = 16
+	// avroMin is magic, the end of no metadata, and the sync marker.
+	avroMin = len(avroMagic) + 1 + avroSync
+	// avroHeader is how long a header may be: no schema of this size is known, and
+	// what is longer is no header.
+	avroHeader = 64 << 20
+)
+
+// checkAvro wants the magic, a header that parses, with a schema that is JSON, and its
+// sync marker at the end of the file too. Blocks are not looked for.
+func checkAvro(r io.ReaderAt, size int64) error {
+	if size < int64(avroMin) {
+		return flawf("%d bytes, the shortest has %d", size, avroMin)
+	}
+	c := head(r, size)
+	var start [len(avroMagic)]byte
+	if c.bytes(start[:]); c.err != nil {
+		return c.err
+	}
+	if string(start[:]) != avroMagic {
+		return errBegins(start[:], avroMagic)
+	}
+	c.section("the header", c.off, min(size, avroHeader))
+	avroMetadata(c)
+	var sync, last [avroSync]byte
+	if c.bytes(sync[:]); c.err != nil {
+		return c.err
+	}
+	if err := readFull(r, last[:], size-avroSync); err != nil {
+		return err
+	}
+	if !bytes.Equal(sync[:], last[:]) {
+		return flawf("byte %d: it does not end in the sync marker that its header has at byte %d: cut, or its writer has not finished",
+			size-avroSync, c.off-avroSync)
+	}
+	return nil
+}
+
+// avroMetadata reads a map of strings to bytes: blocks of a count and as many pairs,
+// the count negative where the block's length in bytes follows, and 0 the end.
+func avroMetadata(c *cursor) {
+	schema := false
+	for c.err == nil {
+		n := c.varint()
+		if n == 0 {
+			break
+		}
+		if n < 0 {
+			n = -n // the least number stays negative: no pairs
+			c.varint()
+		}
+		for ; n > 0 && c.err == nil; n-- {
+			if avroKey(c) == "avro.schema" {
+				avroSchema(c)
+				schema = true
+				continue
+			}
+			c.skip(avroLength(c))
+		}
+	}
+	if !schema {
+		c.failf("the header has no schema (avro.schema) up to byte %d: damaged, write it again", c.off)
+	}
+}
+
+// avroLength reads a length; one that is negative is longer than what is left.
+func avroLength(c *cursor) uint64 { return uint64(c.varint()) }
+
+// avroKey reads a key, of which only a short one can be one that matters.
+func avroKey(c *cursor) string {
+	var short [16]byte
+	n := avroLength(c)
+	if n > uint64(len(short)) {
+		c.skip(n)
+		return ""
+	}
+	c.bytes(short[:n])
+	return string(short[:n])
+}
+
+func avroSchema(c *cursor) {
+	n := avroLength(c)
+	at := c.off
+	if c.skip(n); c.err != nil {
+		return
+	}
+	end := c.end
+	c.section("the schema", at, c.off)
+	var scan jsonScan
+	for c.err == nil && c.off < c.end {
+		if scan.push(c.byte()); scan.reason != "" {
+			c.failf("byte %d: the schema is not JSON: %s", c.off-1, scan.reason)
+		}
+	}
+	if !scan.whole() {
+		c.failf("byte %d: the schema is not JSON: it ends in the middle of a value", c.off)
+	}
+	c.section("the header", c.off, end)
+}
