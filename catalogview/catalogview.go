@@ -166,6 +166,8 @@ type Options struct {
 	// Register: View.Register registers new partitions (--catalog-writes); else it
 	// does nothing.
 	Register bool
+	// WriteEntries: tables' entries may be written (--catalog-writes=entries).
+	WriteEntries bool
 
 	// Secrets names the credentials that sqe.secret may name (rule 54).
 	Secrets []string

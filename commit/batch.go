@@ -29,6 +29,18 @@ type Member struct {
 	Data bool
 }
 
+// Together says how the files of a batch are published. The zero value is usable.
+type Together struct {
+	// Clear are objects that are removed, as they are, before anything is published
+	// (rule 30). With any a failure takes nothing back (rule 29).
+	Clear []objectstore.Object
+	// RegisterLast: partitions are registered once all is published, else before.
+	RegisterLast bool
+	// Progress, if not nil, is told of each step that is done, of how many. It may be
+	// called concurrently, and must not wait.
+	Progress func(done, total int)
+}
+
 // PublishAll publishes all members or none, and returns what they are now, in their
 // order. The files are clean then, and nothing of them is staged; writers of them wait
 // meanwhile. On an error each file is as it was, at its old place.
@@ -39,7 +51,8 @@ type Member struct {
 // If one cannot be published those that were are taken back, on the evidence of their
 // write ids; where the store does not answer, or refuses that, the record stays, the
 // error says so, and FinishRenames or the next mount takes them back.
-func (c *Committer) PublishAll(ctx context.Context, members []Member) ([]objectstore.Object, error) {
+func (c *Committer) PublishAll(ctx context.Context, members []Member, how Together) ([]objectstore.Object, error) {
+	_ = how
 	if len(members) == 0 {
 		return nil, nil
 	}

@@ -78,7 +78,7 @@ func TestGoldenBatchRequests(t *testing.T) {
 }
 
 func (w *world) publishAll(all []Member) error {
-	_, err := w.c.PublishAll(w.t.Context(), all)
+	_, err := w.c.PublishAll(w.t.Context(), all, Together{})
 	return err
 }
 

@@ -149,7 +149,7 @@ func TestPublishAll(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			w := newWorld(t, way)
 			members := w.stageBatch(40)
-			objects, err := w.c.PublishAll(t.Context(), members)
+			objects, err := w.c.PublishAll(t.Context(), members, Together{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -181,7 +181,7 @@ func TestPublishAllAgain(t *testing.T) {
 			w := newWorld(t, way)
 			members := w.stageBatch(3)
 			w.others(batchKey(2))
-			if _, err := w.c.PublishAll(t.Context(), members); !errors.Is(err, objectstore.ErrExist) {
+			if _, err := w.c.PublishAll(t.Context(), members, Together{}); !errors.Is(err, objectstore.ErrExist) {
 				t.Errorf("PublishAll over another's file: %v, want ErrExist", err)
 			}
 			if w.checkAllOrNone(3, "after a failure") || w.there(batchKey(2)) != theirFile {
@@ -193,7 +193,7 @@ func TestPublishAllAgain(t *testing.T) {
 				}
 			}
 			w.removeKey(batchKey(2))
-			objects, err := w.c.PublishAll(t.Context(), members)
+			objects, err := w.c.PublishAll(t.Context(), members, Together{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -246,7 +246,7 @@ func TestPublishAllChecksFirst(t *testing.T) {
 			w := newWorld(t, put)
 			members := tt.spoil(w, w.stageBatch(3))
 			w.take()
-			if _, err := w.c.PublishAll(t.Context(), members); !errors.Is(err, tt.want) {
+			if _, err := w.c.PublishAll(t.Context(), members, Together{}); !errors.Is(err, tt.want) {
 				t.Errorf("PublishAll: %v, want %v", err, tt.want)
 			}
 			if log := w.take(); log != "\n" {
@@ -269,14 +269,14 @@ func TestPublishAllUnregistered(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := w.c.PublishAll(t.Context(), members); !errors.Is(err, objectstore.ErrPermission) || w.count("store put") != 0 {
+	if _, err := w.c.PublishAll(t.Context(), members, Together{}); !errors.Is(err, objectstore.ErrPermission) || w.count("store put") != 0 {
 		t.Errorf("PublishAll: %v, %d puts", err, w.count("store put"))
 	}
 	w.checkStaged(3, "unregistered")
 	for i := range members {
 		members[i].Data = false // hidden, say
 	}
-	if _, err := w.c.PublishAll(t.Context(), members); err != nil {
+	if _, err := w.c.PublishAll(t.Context(), members, Together{}); err != nil {
 		t.Errorf("PublishAll of no data: %v", err)
 	}
 }
@@ -299,7 +299,7 @@ func TestPublishAllWithTheStoreDown(t *testing.T) {
 						}
 						return nil
 					}
-					if _, err := w.c.PublishAll(t.Context(), members); !errors.Is(err, objectstore.ErrExist) || !errors.Is(err, errHalf) {
+					if _, err := w.c.PublishAll(t.Context(), members, Together{}); !errors.Is(err, objectstore.ErrExist) || !errors.Is(err, errHalf) {
 						t.Errorf("PublishAll: %v, want ErrExist and errHalf", err)
 					}
 					if n := len(w.area.Batches()); n != 1 || len(w.published(3)) != 2 {
@@ -310,7 +310,7 @@ func TestPublishAllWithTheStoreDown(t *testing.T) {
 					w.removeKey(batchKey(2))
 					switch then {
 					case "publish again":
-						if _, err := w.c.PublishAll(t.Context(), members); err != nil || len(w.published(3)) != 3 {
+						if _, err := w.c.PublishAll(t.Context(), members, Together{}); err != nil || len(w.published(3)) != 3 {
 							t.Errorf("PublishAll: %v, published %v", err, w.published(3))
 						}
 					case "publish one":
@@ -353,7 +353,7 @@ func TestPublishAllEnded(t *testing.T) {
 				}
 				return nil
 			}
-			_, err := w.c.PublishAll(ctx, members)
+			_, err := w.c.PublishAll(ctx, members, Together{})
 			w.answer = nil
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("PublishAll: %v", err)
@@ -402,7 +402,7 @@ func playBatch(t *testing.T, way string, fails bool, k, j int) int {
 	}
 	members := w.stageBatch(3)
 	w.steps, w.dieAt = 0, k
-	_, err := w.c.PublishAll(t.Context(), members)
+	_, err := w.c.PublishAll(t.Context(), members, Together{})
 	if k == 0 && fails != (err != nil) {
 		t.Fatalf("undisturbed: %v", err)
 	}
@@ -474,7 +474,7 @@ func faultyBatch(t *testing.T, way string, fails bool, k int, effect bool) bool 
 		} else {
 			w.before = fail
 		}
-		_, err := w.c.PublishAll(t.Context(), members)
+		_, err := w.c.PublishAll(t.Context(), members, Together{})
 		when := fmt.Sprintf("call %d, %s, effect %v: %v", k, failed, effect, err)
 		w.before, w.answer = nil, nil
 		if !fails && err != nil && failed != "register" {
@@ -511,7 +511,7 @@ func TestRecoverDamagedBatch(t *testing.T) {
 					}
 					return nil
 				}
-				if _, err := w.c.PublishAll(t.Context(), members); err == nil {
+				if _, err := w.c.PublishAll(t.Context(), members, Together{}); err == nil {
 					t.Fatal("published")
 				}
 				w.before = nil
@@ -587,7 +587,7 @@ func (w *world) killedBatch(members []Member) {
 		}
 		return nil
 	}
-	if _, err := w.c.PublishAll(w.t.Context(), members); err == nil {
+	if _, err := w.c.PublishAll(w.t.Context(), members, Together{}); err == nil {
 		w.t.Fatal("published")
 	}
 	w.before = nil
@@ -665,7 +665,7 @@ func TestGoldenBatch(t *testing.T) {
 				prepare(w)
 				members := w.stageBatch(3)
 				w.take()
-				_, err := w.c.PublishAll(t.Context(), members)
+				_, err := w.c.PublishAll(t.Context(), members, Together{})
 				if (err != nil) != (name == "batch-failed") {
 					t.Fatal(err)
 				}

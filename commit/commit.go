@@ -64,6 +64,9 @@ type Registrar interface {
 	// then; nothing is done for one that is registered, and for what lies in no
 	// partition of a catalog. It may be called again. It may be called concurrently.
 	Register(ctx context.Context, path string, at objectstore.Location) error
+	// RegisterAll is Register for many at once, by path, with as few requests as the
+	// catalog allows. It tries all; the error joins what could not be done.
+	RegisterAll(ctx context.Context, at map[string]objectstore.Location) error
 }
 
 // Options of a Committer. Store and Area must be set.

@@ -7,9 +7,11 @@ import (
 	"io"
 	"iter"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -190,6 +192,14 @@ func (r registering) Register(ctx context.Context, path string, at objectstore.L
 		r.w.registered[path] = at
 		return nil
 	})
+}
+
+func (r registering) RegisterAll(ctx context.Context, at map[string]objectstore.Location) error {
+	var problems []error
+	for _, path := range slices.Sorted(maps.Keys(at)) {
+		problems = append(problems, r.Register(ctx, path, at[path]))
+	}
+	return errors.Join(problems...)
 }
 
 // knows tells whether the catalog knows the partition of what is at key.

@@ -100,6 +100,8 @@ type Config struct {
 	// its place before the rename is made; 0: 10 s.
 	TemporaryNames, LocalNames, BackupNames Patterns
 	TemporaryLinger                         time.Duration
+	// WriteEntries: NAME.json may be written, created and removed (--catalog-writes=entries).
+	WriteEntries bool
 	// Deregistrar takes partitions out of the catalog that were removed in the mount,
 	// DeregisterAfter that (0: 30 s), or when the mount ends. nil: registered partitions
 	// are not removed.
@@ -119,6 +121,7 @@ type FS struct {
 	mapped  *writeBacks
 	proc    processTable
 	entries entryTurns
+	jobs    jobs
 	root    *dirNode
 	started time.Time
 

@@ -311,7 +311,7 @@ func (t *treeMove) publish(ctx context.Context) (objects []objectstore.Object, t
 	if len(members) == 0 {
 		return []objectstore.Object{}, nil
 	}
-	objects, err := t.fs.Committer.PublishAll(ctx, members)
+	objects, err := t.fs.Committer.PublishAll(ctx, members, commit.Together{})
 	if err != nil {
 		told = t.fs.fail(opPublish, t.to, err)
 	}

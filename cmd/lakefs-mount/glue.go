@@ -76,7 +76,12 @@ func countCatalogRequest(set *lakemetrics.Set, q catalogview.GlueRequest) {
 // registers tells whether new partitions are written into the catalog.
 func registers(r *request) bool {
 	v := r.settings
-	return v.CatalogWrites == settings.CatalogWritesPartitions && !v.ReadOnly && v.Write != settings.WriteNone
+	return v.CatalogWrites != settings.CatalogWritesNone && !v.ReadOnly && v.Write != settings.WriteNone
+}
+
+// writesEntries tells whether NAME.json may be written, and the catalog with it.
+func writesEntries(r *request) bool {
+	return r.settings.CatalogWrites == settings.CatalogWritesEntries && registers(r)
 }
 
 // registrar is what a publish tells of a partition; nil: nobody.

@@ -165,7 +165,7 @@ func statusOfCatalog(r *request) *catalogStatus {
 	}
 	writes := settings.CatalogWritesNone
 	if registers(r) {
-		writes = settings.CatalogWritesPartitions
+		writes = r.settings.CatalogWrites
 	}
 	return &catalogStatus{
 		Kind: "glue", Endpoint: catalogEndpoint(r), Region: r.aws.main.Region, Account: r.source.account, Writes: writes,

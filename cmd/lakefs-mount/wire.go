@@ -69,8 +69,9 @@ func viewOptions(r *request, p parts) catalogview.Options {
 	v := r.settings
 	o := catalogview.Options{
 		Log: p.log, TTL: orOff(v.MetadataTTL), NegativeTTL: orOff(v.NegativeTTL), Roots: p.roots,
-		Limits:      table.Limits{MaxBytes: v.ManifestMaxBytes, MaxColumns: v.ManifestMaxColumns, MaxKeys: v.ManifestMaxKeys},
-		LoadTimeout: v.IOTimeout + loadSlack, Secrets: secretNames(r),
+		WriteEntries: writesEntries(r),
+		Limits:       table.Limits{MaxBytes: v.ManifestMaxBytes, MaxColumns: v.ManifestMaxColumns, MaxKeys: v.ManifestMaxKeys},
+		LoadTimeout:  v.IOTimeout + loadSlack, Secrets: secretNames(r),
 	}
 	if r.source.onS3() {
 		o.MaxKey = maxKey
@@ -237,7 +238,8 @@ func (l *lake) config(r *request) fs.Config {
 		RenameLimit: v.RenameLimit, LocalDirectories: filepath.Join(v.StateDir, "directories"), StoreStatus: statusOfStore(r, l.store),
 		Passthrough: os.Geteuid() == 0 && !v.NoPassthrough, TemporaryLinger: v.TemporaryLinger,
 		TemporaryNames: r.names.temporary, LocalNames: r.names.local, BackupNames: r.names.backup,
-		Deregistrar: deregistrar(r, l.view), DeregisterAfter: v.DeregisterAfter,
+		WriteEntries: writesEntries(r),
+		Deregistrar:  deregistrar(r, l.view), DeregisterAfter: v.DeregisterAfter,
 	}
 }
 

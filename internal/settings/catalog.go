@@ -31,17 +31,9 @@ func catalog() []Setting {
 
 // catalogWrites is what may be written into the catalog.
 func catalogWrites() Setting {
-	s := choice("catalog-writes", "what is written into the catalog: none, or the partitions that files are published into, and that are removed",
-		CatalogWritesPartitions, []string{CatalogWritesNone, CatalogWritesPartitions},
+	return choice("catalog-writes", "what is written into the catalog: none; the partitions that files are published into, and that are removed; or also entries, by writing NAME.json",
+		CatalogWritesPartitions, []string{CatalogWritesNone, CatalogWritesPartitions, CatalogWritesEntries},
 		func(v *Values) *string { return &v.CatalogWrites })
-	set := s.set
-	s.set = func(v *Values, raw string) error {
-		if raw == "entries" {
-			return errors.New("entries are not written by this version; want one of none, partitions")
-		}
-		return set(v, raw)
-	}
-	return s
 }
 
 // glob is a List of patterns, as path.Match has them.

@@ -30,6 +30,7 @@ const (
 const (
 	CatalogWritesNone       = "none"
 	CatalogWritesPartitions = "partitions"
+	CatalogWritesEntries    = "entries"
 )
 
 // Values are the settings in force. Sizes are in bytes.
@@ -82,7 +83,7 @@ type Values struct {
 	Databases       []string // patterns of path.Match; none: all
 	Tables          []string // likewise
 	Discover        bool
-	CatalogWrites   string // CatalogWritesNone, CatalogWritesPartitions
+	CatalogWrites   string // CatalogWritesNone, CatalogWritesPartitions, CatalogWritesEntries
 	DeregisterAfter time.Duration
 
 	Config string // absolute path of the settings file; "": none

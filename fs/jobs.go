@@ -1,0 +1,89 @@
+package fs
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+)
+
+// keptJobs is how many jobs that ended are told of.
+const keptJobs = 32
+
+// JobStatus is one long piece of work in jobs.json: what a line of a control file
+// began. Done and Total count steps (Total 0: how many there will be is not known).
+type JobStatus struct {
+	ID      string          `json:"id"` // given by who asked for it, or made
+	Kind    string          `json:"kind"`
+	Path    string          `json:"path"`
+	Done    int64           `json:"done"`
+	Total   int64           `json:"total"`
+	Started time.Time       `json:"started"`
+	Ended   *time.Time      `json:"ended,omitempty"`
+	Error   string          `json:"error,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"` // of a kind that has one
+}
+
+// jobs are those that run, and the last that ended. The zero value is none. Its
+// methods may be called concurrently.
+type jobs struct {
+	mu  sync.Mutex
+	all []*job // oldest first
+}
+
+// job is one of them.
+type job struct {
+	jobs   *jobs
+	status JobStatus // jobs.mu guards it
+}
+
+// begin notes a job.
+func (j *jobs) begin(id, kind, path string) *job {
+	one := &job{jobs: j, status: JobStatus{ID: id, Kind: kind, Path: path, Started: time.Now()}}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.all = append(j.all, one)
+	return one
+}
+
+// progress notes how far it is.
+func (j *job) progress(done, total int64) {
+	j.jobs.mu.Lock()
+	defer j.jobs.mu.Unlock()
+	j.status.Done, j.status.Total = max(j.status.Done, done), total
+}
+
+// end notes what came of it. result is told as JSON; nil: nothing.
+func (j *job) end(result any, err error) {
+	raw, problem := json.Marshal(result)
+	j.jobs.mu.Lock()
+	defer j.jobs.mu.Unlock()
+	now := time.Now()
+	j.status.Ended = &now
+	if err != nil {
+		j.status.Error = err.Error()
+	}
+	if result != nil && problem == nil {
+		j.status.Result = raw
+	}
+	ended := 0
+	for i := len(j.jobs.all) - 1; i >= 0; i-- {
+		if j.jobs.all[i].status.Ended == nil {
+			continue
+		}
+		if ended++; ended > keptJobs {
+			j.jobs.all = slices.Delete(j.jobs.all, i, i+1)
+		}
+	}
+}
+
+// list returns them, oldest first.
+func (j *jobs) list() []JobStatus {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	all := make([]JobStatus, len(j.all))
+	for i, one := range j.all {
+		all[i] = one.status
+	}
+	return all
+}
