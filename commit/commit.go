@@ -65,7 +65,8 @@ type Registrar interface {
 	// partition of a catalog. It may be called again. It may be called concurrently.
 	Register(ctx context.Context, path string, at objectstore.Location) error
 	// RegisterAll is Register for many at once, by path, with as few requests as the
-	// catalog allows. It tries all; the error joins what could not be done.
+	// catalog allows. It tries all; the error has a method ByPath() map[string]error of
+	// what could not be done.
 	RegisterAll(ctx context.Context, at map[string]objectstore.Location) error
 }
 

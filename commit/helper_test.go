@@ -195,12 +195,23 @@ func (r registering) Register(ctx context.Context, path string, at objectstore.L
 }
 
 func (r registering) RegisterAll(ctx context.Context, at map[string]objectstore.Location) error {
-	var problems []error
+	problems := byPath{}
 	for _, path := range slices.Sorted(maps.Keys(at)) {
-		problems = append(problems, r.Register(ctx, path, at[path]))
+		if err := r.Register(ctx, path, at[path]); err != nil {
+			problems[path] = err
+		}
 	}
-	return errors.Join(problems...)
+	if len(problems) > 0 {
+		return problems
+	}
+	return nil
 }
+
+// byPath are the errors of a RegisterAll.
+type byPath map[string]error
+
+func (e byPath) Error() string            { return fmt.Sprint(map[string]error(e)) }
+func (e byPath) ByPath() map[string]error { return e }
 
 // knows tells whether the catalog knows the partition of what is at key.
 func (w *world) knows(path, key string) bool {

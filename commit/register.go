@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
@@ -13,17 +15,23 @@ import (
 // RegisterError says that an object is published, whole, and that its partition
 // could not be registered in the catalog: engines that ask the catalog do not see
 // it. Nothing is staged any more. The next publish into the partition tries again.
+// Of objects that were published together it is of the first by path.
 //
 // It unwraps to objectstore.ErrPermission where the catalog refused it, and else to
 // nothing: that a table is gone from the catalog must not read as if the file were.
 type RegisterError struct {
 	Path  string // of the object, in the tree
+	More  int    // others that were published with it and are in partitions that are not registered
 	Cause error
 }
 
 func (e *RegisterError) Error() string {
-	return fmt.Sprintf("%q is published, but its partition is not registered in the catalog: %v"+
-		" (it is tried again while mounted, and by the next publish into it)", e.Path, e.Cause)
+	more := ""
+	if e.More > 0 {
+		more = fmt.Sprintf(", nor those of %d others", e.More)
+	}
+	return fmt.Sprintf("%q is published, but its partition is not registered in the catalog%s: %v"+
+		" (it is tried again while mounted, and by the next publish into it)", e.Path, more, e.Cause)
 }
 
 // Unwrap returns objectstore.ErrPermission or nil.
@@ -74,6 +82,29 @@ func (c *Committer) register(ctx context.Context, path string, loc objectstore.L
 		return &RegisterError{Path: path, Cause: err}
 	}
 	return nil
+}
+
+// registerAll is register for objects that were published together, by path of the
+// tree, each directory once as far as its caller knows: nil or a *RegisterError.
+func (c *Committer) registerAll(ctx context.Context, at map[string]objectstore.Location) error {
+	if c.registrar == nil || len(at) == 0 {
+		return nil
+	}
+	// So long for each request of a hundred partitions.
+	ctx, cancel := context.WithTimeout(ctx, registerTime*time.Duration(1+len(at)/100))
+	defer cancel()
+	err := c.registrar.RegisterAll(ctx, at)
+	if err == nil {
+		return nil
+	}
+	failed := &RegisterError{Path: slices.Min(slices.Collect(maps.Keys(at))), More: len(at) - 1, Cause: err}
+	var told interface{ ByPath() map[string]error }
+	if errors.As(err, &told) && len(told.ByPath()) > 0 {
+		all := told.ByPath()
+		failed.Path = slices.Min(slices.Collect(maps.Keys(all)))
+		failed.More, failed.Cause = len(all)-1, all[failed.Path]
+	}
+	return failed
 }
 
 // Register registers the partition that an object is about to be moved into: at
