@@ -65,6 +65,8 @@ func (c *controlDir) content(ctx context.Context, dir, base string) ([]byte, err
 	switch base {
 	case "version":
 		return []byte(c.fs.Version + "\n"), nil
+	case "jobs.json":
+		return c.fs.jobs.json()
 	case "stats":
 		var b bytes.Buffer
 		err := c.fs.writeStats(&b)
@@ -88,7 +90,7 @@ func (c *controlDir) Lookup(ctx context.Context, base string, out *fuse.EntryOut
 	case base == "ctl" && dir == "":
 		n := &ctlNode{fs: c.fs, ino: c.fs.names.inode(path)}
 		n.attributes(&out.Attr)
-		return c.NewInode(ctx, n, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: n.ino, Gen: 1}), 0
+		return c.NewInode(ctx, n, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: n.ino, Gen: c.fs.ctls.Add(1)}), 0
 	}
 	work, cancel := c.fs.work(ctx)
 	defer cancel()
@@ -123,7 +125,7 @@ func (c *controlDir) OpendirHandle(ctx context.Context, _ uint32) (gofs.FileHand
 		names = append(names, partitionsName)
 	}
 	if dir == "" {
-		names = append(names, "ctl", "stats", "version")
+		names = append(names, "ctl", "jobs.json", "stats", "version")
 	}
 	list := []fuse.DirEntry{{Name: "staged", Mode: syscall.S_IFDIR, Ino: c.fs.names.inode(child(child(dir, controlName), "staged"))}}
 	for _, n := range names {

@@ -63,17 +63,22 @@ func (n *ctlNode) Open(_ context.Context, flags uint32) (gofs.FileHandle, uint32
 func (n *ctlNode) Fsync(context.Context, gofs.FileHandle, uint32) syscall.Errno { return 0 }
 
 // Write runs the commands.
-func (n *ctlNode) Write(_ context.Context, _ gofs.FileHandle, data []byte, _ int64) (uint32, syscall.Errno) {
-	ctx, cancel := n.fs.lasting()
-	defer cancel()
-	for line := range strings.SplitSeq(string(data), "\n") {
-		if strings.TrimSpace(line) == "" {
-			continue
+func (n *ctlNode) Write(ctx context.Context, _ gofs.FileHandle, data []byte, _ int64) (uint32, syscall.Errno) {
+	lines := string(data) // the server takes data back once this returns
+	err := n.fs.attended(ctx, func(ctx context.Context) error {
+		for line := range strings.SplitSeq(lines, "\n") {
+			if strings.TrimSpace(line) == "" {
+				continue
+			}
+			if err := n.fs.command(ctx, line); err != nil {
+				n.fs.Log.ErrorContext(ctx, "command failed", slog.String("command", line), slog.Any("error", err))
+				return err
+			}
 		}
-		if err := n.fs.command(ctx, line); err != nil {
-			n.fs.Log.ErrorContext(ctx, "command failed", slog.String("command", line), slog.Any("error", err))
-			return 0, toErrno(err)
-		}
+		return nil
+	})
+	if err != nil {
+		return 0, toErrno(err)
 	}
 	return uint32(len(data)), 0
 }
@@ -93,6 +98,8 @@ func (f *FS) command(ctx context.Context, line string) error {
 	case "recover":
 		what, id, _ := strings.Cut(rest, " ")
 		return f.recover(ctx, what, strings.TrimSpace(id))
+	case jobRepair, jobSetFormat:
+		return f.runJob(ctx, verb, rest)
 	}
 	return fmt.Errorf("%q: %w", verb, errCommand)
 }

@@ -88,6 +88,7 @@ var errnos = []struct { //nolint:gochecknoglobals // a constant table
 	{errTorn, syscall.EIO},
 	{errBusy, syscall.EBUSY},
 	{errUnsupported, syscall.ENOTSUP},
+	{errors.ErrUnsupported, syscall.EOPNOTSUPP},
 	{errInvalid, syscall.EINVAL},
 	{errNoAttribute, syscall.ENODATA},
 	{errRange, syscall.ERANGE},

@@ -122,6 +122,9 @@ type FS struct {
 	proc    processTable
 	entries entryTurns
 	jobs    jobs
+	// ctls counts the nodes of control files, one a look-up: the kernel lets one write
+	// at a time to a node, and no command is to wait for another's end.
+	ctls    atomic.Uint64
 	root    *dirNode
 	started time.Time
 

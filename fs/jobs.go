@@ -7,8 +7,12 @@ import (
 	"time"
 )
 
-// keptJobs is how many jobs that ended are told of.
-const keptJobs = 32
+// keptJobs is how many jobs that ended are told of, and keptResults of how many bytes
+// their results are: an older one is told of without its result. The last keeps its own.
+const (
+	keptJobs    = 32
+	keptResults = 4 << 20
+)
 
 // JobStatus is one long piece of work in jobs.json: what a line of a control file
 // began. Done and Total count steps (Total 0: how many there will be is not known).
@@ -66,15 +70,32 @@ func (j *job) end(result any, err error) {
 	if result != nil && problem == nil {
 		j.status.Result = raw
 	}
-	ended := 0
-	for i := len(j.jobs.all) - 1; i >= 0; i-- {
-		if j.jobs.all[i].status.Ended == nil {
+	j.jobs.prune()
+}
+
+// prune forgets what keptJobs and keptResults have no room for. mu is held.
+func (j *jobs) prune() {
+	ended, size := 0, 0
+	for i := len(j.all) - 1; i >= 0; i-- {
+		status := &j.all[i].status
+		if status.Ended == nil {
 			continue
 		}
-		if ended++; ended > keptJobs {
-			j.jobs.all = slices.Delete(j.jobs.all, i, i+1)
+		size += len(status.Result)
+		switch ended++; {
+		case ended > keptJobs:
+			j.all = slices.Delete(j.all, i, i+1)
+		case ended > 1 && size > keptResults:
+			status.Result = nil
 		}
 	}
+}
+
+// json is jobs.json.
+func (j *jobs) json() ([]byte, error) {
+	return indentJSON(struct {
+		Jobs []JobStatus `json:"jobs"`
+	}{j.list()})
 }
 
 // list returns them, oldest first.

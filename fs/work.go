@@ -27,6 +27,28 @@ func (f *FS) lasting() (context.Context, context.CancelFunc) {
 	return context.WithCancel(context.Background())
 }
 
+// attended does what a control file was asked for, however long it takes (see
+// lasting). It answers before that is done, with EINTR, only a caller that is being
+// killed: the work goes on, and is not undone for want of somebody to tell.
+func (f *FS) attended(ctx context.Context, work func(ctx context.Context) error) error {
+	done, killed, over := make(chan error, 1), make(chan struct{}), make(chan struct{})
+	go func() {
+		lasting, cancel := f.lasting() //nolint:contextcheck // it outlives the request
+		defer cancel()
+		done <- work(lasting)
+	}()
+	tid := thread(ctx)
+	stop := context.AfterFunc(ctx, func() { f.whenDying(over, tid, func() { close(killed) }) })
+	defer stop()
+	defer close(over)
+	select {
+	case err := <-done:
+		return err
+	case <-killed:
+		return errInterrupted
+	}
+}
+
 // work returns a context for a request that changes nothing. It ends when its
 // caller is being killed, who must not wait for a store that does not answer; an
 // interrupt by any other signal does not end it.
