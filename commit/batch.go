@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -31,14 +32,17 @@ type Member struct {
 
 // Together says how the files of a batch are published. The zero value is usable.
 type Together struct {
-	// Clear are objects that are removed, as they are, before anything is published
-	// (rule 30). With any a failure takes nothing back (rule 29).
+	// Clear are objects that are removed before anything is published (rule 30), exactly
+	// these versions: one that was replaced since stays. Location and ETag count. With
+	// any a failure takes nothing back (rule 29), and there need be no members.
 	Clear []objectstore.Object
 	// RegisterLast: partitions are registered once all is published, else before.
 	RegisterLast bool
-	// Progress, if not nil, is told of each step that is done, of how many. It may be
-	// called concurrently, and must not wait.
+	// Progress, if not nil, is told how many objects are removed and files published, of
+	// how many: done grows by one a call, and one call is made at a time. It must not wait.
 	Progress func(done, total int)
+	// Path is where that is in the mount, for people, where there are no members.
+	Path string
 }
 
 // PublishAll publishes all members or none, and returns what they are now, in their
@@ -51,15 +55,23 @@ type Together struct {
 // If one cannot be published those that were are taken back, on the evidence of their
 // write ids; where the store does not answer, or refuses that, the record stays, the
 // error says so, and FinishRenames or the next mount takes them back.
+//
+// With Clear all of these objects are gone, durably, before the first file is published,
+// and a crash at any point is made good by publishing all of them. An error that comes
+// with objects is of a part: those that were published stay so, their files are clean,
+// and the zero Object stands for each that is as it was, at its old place. What was
+// removed by then is gone; an error without objects may be of that, too, unless it is
+// one of the checks.
+//
+// A [*RegisterError], of RegisterLast alone, comes with all objects.
 func (c *Committer) PublishAll(ctx context.Context, members []Member, how Together) ([]objectstore.Object, error) {
-	_ = how
-	if len(members) == 0 {
+	if len(members)+len(how.Clear) == 0 {
 		return nil, nil
 	}
 	if err := c.settleBatches(ctx, members); err != nil {
 		return nil, err
 	}
-	b := &batch{c: c, files: make([]*batchFile, len(members))}
+	b := &batch{c: c, how: how, files: make([]*batchFile, len(members))}
 	for i, m := range members {
 		b.files[i] = &batchFile{Member: m, to: placeOf(m.To)}
 	}
@@ -69,14 +81,25 @@ func (c *Committer) PublishAll(ctx context.Context, members []Member, how Togeth
 	}
 	defer unlock()
 	defer b.release()
-	if err := b.publish(ctx); err != nil {
-		return nil, fmt.Errorf("publish %d files together: %w", len(members), err)
+	err = b.publish(ctx)
+	if err != nil && !isUnregistered(err) {
+		err = fmt.Errorf("publish %d files together: %w", len(members), err)
 	}
-	objects := make([]objectstore.Object, len(members))
+	return b.objects(), err
+}
+
+// objects are what the files are by now; nil if none is published for good.
+func (b *batch) objects() []objectstore.Object {
+	if !b.kept {
+		return nil
+	}
+	objects := make([]objectstore.Object, len(b.files))
 	for i, f := range b.files {
-		objects[i] = f.made
+		if f.done {
+			objects[i] = f.made
+		}
 	}
-	return objects, nil
+	return objects
 }
 
 func placeOf(w staging.NewWrite) staging.Place {
@@ -86,8 +109,13 @@ func placeOf(w staging.NewWrite) staging.Place {
 // batch is one PublishAll, or the publishing of a recovered one's members.
 type batch struct {
 	c     *Committer
+	how   Together
 	files []*batchFile
 	note  *staging.Batch
+	kept  bool // what is done stays so
+
+	mu    sync.Mutex
+	steps int // that Progress was told of
 }
 
 // batchFile is one file of a batch, held from the writers of it.
@@ -106,12 +134,27 @@ type batchFile struct {
 	sound  bool // its bytes are what they were
 }
 
+// targets are all locations that a batch changes.
 func (b *batch) targets() []objectstore.Location {
-	all := make([]objectstore.Location, len(b.files))
-	for i, f := range b.files {
-		all[i] = f.to.Target
+	all := make([]objectstore.Location, 0, len(b.files)+len(b.how.Clear))
+	for _, f := range b.files {
+		all = append(all, f.to.Target)
+	}
+	for _, o := range b.how.Clear {
+		all = append(all, o.Location)
 	}
 	return all
+}
+
+// step tells of one that is done.
+func (b *batch) step() {
+	if b.how.Progress == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.steps++
+	b.how.Progress(b.steps, len(b.files)+len(b.how.Clear))
 }
 
 // each runs do for the files, several at a time, until one fails: none that has begun is
@@ -143,7 +186,7 @@ func inParallel[T any](ctx context.Context, atOnce int, all []T, do func(ctx con
 func (b *batch) publish(ctx context.Context) error {
 	err := b.prepare(ctx)
 	if err == nil {
-		b.note, err = b.c.area.NewBatch(b.members())
+		b.note, err = b.c.area.NewBatch(b.plan())
 	}
 	if err == nil {
 		err = b.note.Begin()
@@ -158,13 +201,13 @@ func (b *batch) publish(ctx context.Context) error {
 func (b *batch) prepare(ctx context.Context) error {
 	err := b.hold(ctx)
 	if err == nil {
-		_, err = b.c.area.NewBatch(b.members()) // what it has to say of them is checked
+		_, err = b.c.area.NewBatch(b.plan()) // what it has to say of them is checked
 	}
 	if err == nil {
 		err = b.each(ctx, b.check)
 	}
-	if err == nil {
-		err = b.register(ctx)
+	if err == nil && !b.how.RegisterLast {
+		err = unmoved(b.register(ctx))
 	}
 	if err == nil {
 		err = b.each(ctx, b.secure)
@@ -207,6 +250,14 @@ func (b *batch) release() {
 	}
 }
 
+func (b *batch) plan() staging.BatchPlan {
+	p := staging.BatchPlan{Members: b.members(), RegisterLast: b.how.RegisterLast, Path: b.how.Path}
+	for _, o := range b.how.Clear {
+		p.Clear = append(p.Clear, staging.Cleared{Target: o.Location, ETag: o.ETag})
+	}
+	return p
+}
+
 // members is what the record says of the files.
 func (b *batch) members() []staging.BatchMember {
 	all := make([]staging.BatchMember, len(b.files))
@@ -222,19 +273,34 @@ func (b *batch) check(ctx context.Context, f *batchFile) error {
 	return b.c.checkAs(ctx, f.File, f.z.Record.At(f.to))
 }
 
-// register registers the partitions of what is data, each directory once.
+// register registers the partitions of what is data; once a part of it is published for
+// good, of that.
 func (b *batch) register(ctx context.Context) error {
-	var first []*batchFile
-	seen := make(map[string]bool)
+	first := make(partitions)
 	for _, f := range b.files {
-		if dir := path.Dir(f.to.Path); f.Data && !seen[dir] {
-			seen[dir] = true
-			first = append(first, f)
+		if f.Data && (f.done || !b.kept) {
+			first.add(f.to)
 		}
 	}
-	return inParallel(ctx, b.c.atOnce, first, func(ctx context.Context, f *batchFile) error {
-		return b.c.Register(ctx, f.to.Path, f.to.Target)
-	})
+	return b.c.registerAll(ctx, first.paths())
+}
+
+// partitions are the first files of directories, by those.
+type partitions map[string]staging.Place
+
+func (p partitions) add(at staging.Place) {
+	if dir := path.Dir(at.Path); p[dir].Path == "" {
+		p[dir] = at
+	}
+}
+
+// paths is p as registerAll takes it.
+func (p partitions) paths() map[string]objectstore.Location {
+	all := make(map[string]objectstore.Location, len(p))
+	for _, at := range p {
+		all[at.Path] = at.Target
+	}
+	return all
 }
 
 // secure makes it possible to publish the bytes anew after a crash. A store that takes
@@ -250,17 +316,28 @@ func (b *batch) secure(ctx context.Context, f *batchFile) error {
 	return nil
 }
 
-// publishNoted publishes the files, all or none, and drops the note.
+// publishNoted removes what goes first, publishes the files, and drops the note.
 func (b *batch) publishNoted(ctx context.Context) error {
 	for _, f := range b.files {
 		f.z.MoveTo(f.to)
 	}
-	err := b.each(ctx, b.publishOne)
+	err := b.clear(ctx)
+	if err == nil {
+		err = b.each(ctx, b.publishOne)
+	}
 	if err == nil {
 		err = b.note.SetState(staging.BatchMoved, "")
 	}
+	if err != nil && len(b.how.Clear) > 0 {
+		return b.keep(context.WithoutCancel(ctx), err)
+	}
 	if err != nil {
 		return b.takeBack(context.WithoutCancel(ctx), err)
+	}
+	b.kept = true
+	var told error
+	if b.how.RegisterLast {
+		told = b.register(context.WithoutCancel(ctx)) // while the record is there
 	}
 	for _, f := range b.files {
 		f.z.Published(bearing(f.made, f.z.Record), f.by == byAdopt)
@@ -268,7 +345,7 @@ func (b *batch) publishNoted(ctx context.Context) error {
 	if err := b.note.Drop(); err != nil { // the next mount does
 		b.c.log.LogAttrs(ctx, slog.LevelWarn, "the record of files that are published together stays", slog.Any("error", err))
 	}
-	return nil
+	return told
 }
 
 func (b *batch) publishOne(ctx context.Context, f *batchFile) error {
@@ -282,5 +359,6 @@ func (b *batch) publishOne(ctx context.Context, f *batchFile) error {
 		return fmt.Errorf("%q: %w", f.to.Path, err)
 	}
 	f.made, f.by, f.done = obj, by, true
+	b.step()
 	return nil
 }

@@ -98,7 +98,7 @@ func (w *world) redoBatch(all []Member) error {
 	if err != nil {
 		return err
 	}
-	if b.note, err = w.area.NewBatch(b.members()); err == nil {
+	if b.note, err = w.area.NewBatch(b.plan()); err == nil {
 		err = b.note.Begin()
 	}
 	b.files[0].z.MoveTo(b.files[0].to)

@@ -621,7 +621,7 @@ func TestAbortOfAPublishedBatch(t *testing.T) {
 	w := newWorld(t, put)
 	m := w.stageBatch(1)[0]
 	to := placeOf(m.To)
-	note, err := w.area.NewBatch([]staging.BatchMember{{ID: m.File.ID(), From: to, To: to, Size: m.File.Size()}})
+	note, err := w.area.NewBatch(staging.BatchPlan{Members: []staging.BatchMember{{ID: m.File.ID(), From: to, To: to, Size: m.File.Size()}}})
 	if err == nil {
 		err = note.Begin()
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path"
+	"slices"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/staging"
@@ -54,6 +54,8 @@ func (c *Committer) recoverBatch(ctx context.Context, note *staging.Batch, repor
 		for _, r := range files {
 			if f, ok := c.area.Find(r.ID); ok {
 				report.Kept = append(report.Kept, f.Record())
+			} else {
+				report.Finished = append(report.Finished, r) // it had been before, and stays so
 			}
 		}
 	}
@@ -64,7 +66,7 @@ func (c *Committer) recoverBatch(ctx context.Context, note *staging.Batch, repor
 func (c *Committer) finishBatches(ctx context.Context) {
 	for _, note := range c.area.Batches() {
 		rec := note.Record()
-		if ctx.Err() != nil || !note.Recovered() && rec.State != staging.BatchUndoing {
+		if ctx.Err() != nil || !note.Recovered() && rec.State != staging.BatchUndoing && rec.State != staging.BatchSettling {
 			continue
 		}
 		if published, err := c.finishBatch(ctx, note); err == nil {
@@ -96,9 +98,9 @@ func (c *Committer) settleBatchOf(ctx context.Context, f *staging.File) error {
 	return nil
 }
 
-// finishBatch publishes what is left of a batch, or takes it back where that was begun
-// or a file of it cannot be published; it waits for a PublishAll that is under way. The
-// note goes, unless err tells why neither could be done.
+// finishBatch removes and publishes what is left of a batch, or takes it back where that
+// was begun or a file of it cannot be published; it waits for a PublishAll that is under
+// way. The note goes, unless err tells why neither could be done.
 func (c *Committer) finishBatch(ctx context.Context, note *staging.Batch) (published bool, err error) {
 	rec := note.Record()
 	unlock, err := c.lockMembers(ctx, rec)
@@ -110,25 +112,46 @@ func (c *Committer) finishBatch(ctx context.Context, note *staging.Batch) (publi
 		return note.Record().State == staging.BatchMoved, nil // it ended while this waited
 	}
 	rec = note.Record()
-	if rec.State == staging.BatchMoving {
-		err := c.publishLeft(ctx, note, rec)
+	if rec.State == staging.BatchClearing || rec.State == staging.BatchMoving {
+		err := c.clearLeft(ctx, note, rec)
+		if err == nil {
+			err = c.publishLeft(ctx, note, rec)
+		}
 		if err != nil && !isUnclear(ctx, err) && ctx.Err() == nil {
-			err = note.SetState(staging.BatchUndoing, err.Error())
+			err = c.giveUp(ctx, note, err.Error())
 		}
 		if err != nil {
 			return false, err
 		}
 	}
 	if note.Record().State == staging.BatchMoved {
-		return true, c.clearBatch(note)
+		return true, c.endBatch(ctx, note)
 	}
 	return false, c.undoBatch(ctx, note)
 }
 
+// clearLeft removes what of a recovered batch is yet to be removed, and notes it. Its
+// errors are as publishLeft's.
+func (c *Committer) clearLeft(ctx context.Context, note *staging.Batch, rec staging.Record) error {
+	if rec.State != staging.BatchClearing {
+		return nil
+	}
+	if err := c.clearAll(ctx, rec.Clear, func() {}); err != nil {
+		return err
+	}
+	if err := note.SetState(staging.BatchMoving, ""); err != nil {
+		return fmt.Errorf("%w: %w", objectstore.ErrUnavailable, err)
+	}
+	return nil
+}
+
 func (c *Committer) lockMembers(ctx context.Context, rec staging.Record) (unlock func(), err error) {
-	targets := make([]objectstore.Location, len(rec.Members))
-	for i, m := range rec.Members {
-		targets[i] = m.To.Target
+	targets := make([]objectstore.Location, 0, len(rec.Members)+len(rec.Clear))
+	for _, m := range rec.Members {
+		targets = append(targets, m.To.Target)
+	}
+	for _, o := range rec.Clear {
+		targets = append(targets, o.Target)
 	}
 	return c.targets.lockAll(ctx, targets)
 }
@@ -137,8 +160,10 @@ func (c *Committer) lockMembers(ctx context.Context, rec staging.Record) (unlock
 // the note says so. objectstore.ErrUnavailable and ctx's errors will pass; others are
 // for good.
 func (c *Committer) publishLeft(ctx context.Context, note *staging.Batch, rec staging.Record) error {
-	if err := c.registerMembers(ctx, rec.Members); err != nil {
-		return fmt.Errorf("%w: %w", objectstore.ErrUnavailable, err)
+	if !rec.RegisterLast {
+		if err := c.registerMembers(ctx, rec.Members); err != nil {
+			return fmt.Errorf("%w: %w", objectstore.ErrUnavailable, err)
+		}
 	}
 	b := &batch{c: c, note: note, files: make([]*batchFile, len(rec.Members))}
 	for i, m := range rec.Members {
@@ -172,20 +197,16 @@ func (c *Committer) publishLeft(ctx context.Context, note *staging.Batch, rec st
 	return err
 }
 
-// registerMembers registers the partitions of what is data, each directory once.
+// registerMembers registers the partitions of what is data. What registerLate says of
+// errors holds.
 func (c *Committer) registerMembers(ctx context.Context, members []staging.BatchMember) error {
-	seen := make(map[string]bool)
+	first := make(partitions)
 	for _, m := range members {
-		dir := path.Dir(m.To.Path)
-		if !m.Data || seen[dir] {
-			continue
-		}
-		seen[dir] = true
-		if err := c.registerLate(ctx, m.To.Path, m.To.Target); err != nil {
-			return err
+		if m.Data {
+			first.add(m.To)
 		}
 	}
-	return nil
+	return c.registeredLate(ctx, c.registerAll(ctx, first.paths()))
 }
 
 // holdLeft freezes the files whose bytes are here.
@@ -248,9 +269,15 @@ func (b *batch) lookForLost(ctx context.Context, f *batchFile) error {
 	return nil
 }
 
-// clearBatch drops what is left of a published batch.
-func (c *Committer) clearBatch(note *staging.Batch) error {
-	for _, m := range note.Record().Members {
+// endBatch drops what is left of a published batch.
+func (c *Committer) endBatch(ctx context.Context, note *staging.Batch) error {
+	rec := note.Record()
+	if rec.RegisterLast {
+		if err := c.registerMembers(ctx, rec.Members); err != nil {
+			return err
+		}
+	}
+	for _, m := range rec.Members {
 		if f, ok := c.area.Find(m.ID); ok {
 			if err := f.Drop(); err != nil {
 				return err
@@ -260,14 +287,23 @@ func (c *Committer) clearBatch(note *staging.Batch) error {
 	return note.Drop()
 }
 
-// undoBatch takes back what of a batch is published. Its files are kept: as failed, if
-// the batch is an earlier mount's.
+// undoBatch takes back what of a batch is published, but for what is Done. Its files are
+// kept: as failed, if the batch is an earlier mount's.
 func (c *Committer) undoBatch(ctx context.Context, note *staging.Batch) error {
 	rec := note.Record()
+	if err := c.registerDone(ctx, note.Recovered(), rec); err != nil {
+		return err
+	}
 	err := inParallel(ctx, c.atOnce, rec.Members, func(ctx context.Context, m staging.BatchMember) error {
 		f, ok := c.area.Find(m.ID)
 		if !ok {
 			f = nil
+		}
+		if m.Done {
+			if f == nil || !note.Recovered() { // its writers go on with it
+				return nil
+			}
+			return f.Drop()
 		}
 		if _, err := c.unpublish(ctx, taken{id: m.ID, at: m.To.Target, file: f}); err != nil {
 			return fmt.Errorf("take back %q: %w", m.To.Path, err)
@@ -281,6 +317,15 @@ func (c *Committer) undoBatch(ctx context.Context, note *staging.Batch) error {
 		return err
 	}
 	return note.Drop()
+}
+
+// registerDone registers the partitions of what a recovered batch that ended half done
+// leaves published.
+func (c *Committer) registerDone(ctx context.Context, recovered bool, rec staging.Record) error {
+	if !recovered || !rec.RegisterLast {
+		return nil
+	}
+	return c.registerMembers(ctx, slices.DeleteFunc(slices.Clone(rec.Members), func(m staging.BatchMember) bool { return !m.Done }))
 }
 
 // keepMember has a file of a batch that is taken back be a write of its own: as it was,
@@ -325,16 +370,17 @@ func (c *Committer) abortBatch(ctx context.Context, note *staging.Batch) error {
 	return nil
 }
 
-// refuseBatch notes that a batch is to be taken back.
+// refuseBatch notes that a batch is to be taken back, or is not to be gone on with.
 func (c *Committer) refuseBatch(ctx context.Context, note *staging.Batch) error {
 	unlock, err := c.lockMembers(ctx, note.Record())
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	_, there := c.area.FindBatch(note.Record().ID)
-	if there && note.Record().State == staging.BatchMoving {
-		return note.SetState(staging.BatchUndoing, "it was taken back as asked, together with others")
+	rec := note.Record()
+	_, there := c.area.FindBatch(rec.ID)
+	if there && (rec.State == staging.BatchMoving || rec.State == staging.BatchClearing) {
+		return c.giveUp(ctx, note, "it was taken back as asked, together with others")
 	}
 	return nil
 }
@@ -347,7 +393,22 @@ func (c *Committer) publishBatch(ctx context.Context, note *staging.Batch) error
 	case err != nil:
 		return fmt.Errorf("publish %d files below %q together: %w", len(rec.Members), rec.Path, err)
 	case !published:
+		done := countDone(rec)
+		if done > 0 {
+			return fmt.Errorf("of %d files below %q %d are published, the others staged: %s: %w", len(rec.Members), rec.Path, done, rec.Error, objectstore.ErrChanged)
+		}
 		return fmt.Errorf("%d files below %q are taken back, and staged: %s: %w", len(rec.Members), rec.Path, rec.Error, objectstore.ErrChanged)
 	}
 	return nil
+}
+
+// countDone is how many files of a batch that ended half done are published.
+func countDone(rec staging.Record) int {
+	n := 0
+	for _, m := range rec.Members {
+		if m.Done {
+			n++
+		}
+	}
+	return n
 }

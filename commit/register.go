@@ -111,9 +111,13 @@ func (c *Committer) registerAll(ctx context.Context, at map[string]objectstore.L
 // path of the tree, to loc. The error is that of [Committer.Rename]. It may be
 // called again.
 func (c *Committer) Register(ctx context.Context, path string, loc objectstore.Location) error {
-	err := c.register(ctx, path, loc)
+	return unmoved(c.register(ctx, path, loc))
+}
+
+// unmoved is a registration's error, if there is one, as that of what was to follow it.
+func unmoved(err error) error {
 	if failed := (*RegisterError)(nil); errors.As(err, &failed) {
-		return &unmovedError{path: path, cause: failed.Cause}
+		return &unmovedError{path: failed.Path, cause: failed.Cause}
 	}
 	return err
 }
@@ -130,14 +134,20 @@ func (c *Committer) registerFirst(ctx context.Context, m Move) error {
 // again is why the next Recover is to do it once more: the catalog did not answer,
 // or ctx ended before it did. Whoever ends the program knows, and is told nothing.
 func (c *Committer) registerLate(ctx context.Context, path string, loc objectstore.Location) (again error) {
-	err := c.register(ctx, path, loc)
+	return c.registeredLate(ctx, c.register(ctx, path, loc))
+}
+
+// registeredLate is registerLate with the registration's error.
+func (c *Committer) registeredLate(ctx context.Context, err error) (again error) {
 	var failed *RegisterError
-	switch {
-	case err == nil:
+	if !errors.As(err, &failed) {
 		return nil
+	}
+	path := failed.Path
+	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
-	case ctx.Err() != nil, errors.As(err, &failed) && errors.Is(failed.Cause, objectstore.ErrUnavailable):
+	case ctx.Err() != nil, errors.Is(failed.Cause, objectstore.ErrUnavailable):
 		c.log.LogAttrs(ctx, slog.LevelError, notRegisteredYet, slog.String("path", path), slog.Any("error", err))
 		return err
 	}

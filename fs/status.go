@@ -18,7 +18,7 @@ import (
 
 // WriteStatus is one unpublished file in status.json, or a rename that is half
 // done: then State is staging.Renaming; or files that are published together: then it
-// is one of staging.BatchMoving, BatchMoved and BatchUndoing. Sizes are in bytes.
+// is one of the states of staging.Batch. Sizes are in bytes.
 type WriteStatus struct {
 	ID       string        `json:"write_id"`
 	Path     string        `json:"path"` // of a rename: the new name's
@@ -29,9 +29,10 @@ type WriteStatus struct {
 	Uploaded int64         `json:"uploaded"`       // what the store has of it already, which nobody sees yet
 	// Uploading: a multipart upload of it is under way.
 	Uploading bool      `json:"uploading,omitempty"`
-	Source    string    `json:"source,omitempty"` // of a rename: the URI where the object was
-	Target    string    `json:"target,omitempty"` // of a rename: the URI where it is to be
-	Files     int       `json:"files,omitempty"`  // of a batch: how many there are
+	Source    string    `json:"source,omitempty"`  // of a rename: the URI where the object was
+	Target    string    `json:"target,omitempty"`  // of a rename: the URI where it is to be
+	Files     int       `json:"files,omitempty"`   // of a batch: how many there are
+	Removes   int       `json:"removes,omitempty"` // of a batch: how many files of the store go first
 	Created   time.Time `json:"created"`
 	Changed   time.Time `json:"changed"`
 	Error     string    `json:"error,omitempty"`
@@ -41,8 +42,8 @@ type WriteStatus struct {
 func (w WriteStatus) Renames() bool { return w.State == staging.Renaming }
 
 // Together tells whether w is a batch: files below Path that are published all or
-// none, and are listed too.
-func (w WriteStatus) Together() bool { return w.Files > 0 }
+// none, and are listed too; or an overwrite, which removes others first.
+func (w WriteStatus) Together() bool { return w.Files+w.Removes > 0 }
 
 // Unpublished lists what of area waits to be published or finished, files and then
 // renames and batches, each oldest first, and apart from it the files of the mount alone, which
@@ -75,7 +76,7 @@ func Unpublished(area *staging.Area) (waiting, local []WriteStatus, aborting int
 	for _, b := range area.Batches() {
 		r := b.Record()
 		waiting = append(waiting, WriteStatus{
-			ID: r.ID, Path: r.Path, State: r.State, Size: r.Size, Files: len(r.Members),
+			ID: r.ID, Path: r.Path, State: r.State, Size: r.Size, Files: len(r.Members), Removes: len(r.Clear),
 			Created: r.Created, Changed: r.Changed, Error: r.Error,
 		})
 	}

@@ -8,16 +8,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
 // The states of a [Batch], which is no write.
 const (
-	BatchMoving  State = "moving"  // Members are being published
-	BatchMoved   State = "moved"   // they are, all of them; what is left of them here is to go
-	BatchUndoing State = "undoing" // one could not be; those that were are taken back
+	BatchClearing State = "clearing" // Clear is being removed; nothing is published yet
+	BatchMoving   State = "moving"   // Clear is gone, and Members are being published
+	BatchMoved    State = "moved"    // they are, all of them; what is left of them here is to go
+	BatchUndoing  State = "undoing"  // one could not be; those that were are taken back
+	// BatchSettling: one could not be, after Clear was removed, or a part of it. Those
+	// that are Done stay published, the others are taken back.
+	BatchSettling State = "settling"
 )
 
 // Place is where a write is held, or is to be published.
@@ -50,6 +52,8 @@ type BatchMember struct {
 	Data bool   `json:"data,omitempty"`
 	Size int64  `json:"size"`
 	Sum  string `json:"sum,omitempty"` // as Record.Sum
+	// Done, in BatchSettling: it is published, and stays so.
+	Done bool `json:"done,omitempty"`
 }
 
 // Batch is files that are published all or none: on disk from before the first
@@ -59,29 +63,6 @@ type Batch struct {
 	area *Area
 	rec  Record // the area's mu guards it
 	kept bool
-}
-
-// MaxMembers bounds a batch.
-const MaxMembers = 100_000
-
-// NewBatch describes a batch. Of a write that is in another one it is an error.
-// Its record is checked, and nothing is on disk.
-func (a *Area) NewBatch(members []BatchMember) (*Batch, error) {
-	now := a.opts.Now()
-	b := &Batch{area: a, rec: Record{
-		Version: recordVersion, ID: uuid.NewString(), State: BatchMoving,
-		Members: members, Created: now, Changed: now,
-	}}
-	if len(members) > 0 {
-		b.rec.Target, b.rec.Path = members[0].To.Target, commonDirectory(members)
-	}
-	for _, m := range members {
-		b.rec.Size += m.Size
-	}
-	if err := b.rec.validate(b.rec.ID); err != nil {
-		return nil, fmt.Errorf("publish %d files together: %w", len(members), err)
-	}
-	return b, nil
 }
 
 // commonDirectory is the path below which all members are to be.
@@ -98,7 +79,7 @@ func commonDirectory(members []BatchMember) string {
 // Begin notes the batch, durably, and all names of the staging directory with it.
 func (b *Batch) Begin() error {
 	raw, err := encodeRecord(b.rec)
-	if err == nil && len(raw) > recordMax {
+	if err == nil && len(raw) > recordMax-b.rec.growth() {
 		err = fmt.Errorf("their record takes %d bytes: %w", len(raw), objectstore.ErrTooLarge)
 	}
 	if err == nil {
@@ -143,7 +124,12 @@ func (b *Batch) Recovered() bool { return b.kept }
 // SetState notes, durably, how far the batch has come, and why it is taken back.
 func (b *Batch) SetState(s State, reason string) error {
 	rec := b.Record()
-	rec.State, rec.Error, rec.Changed = s, reason, b.area.opts.Now()
+	rec.State, rec.Error = s, reason
+	return b.save(rec)
+}
+
+func (b *Batch) save(rec Record) error {
+	rec.Changed = b.area.opts.Now()
 	err := b.area.replace(rec, true)
 	b.area.mu.Lock()
 	defer b.area.mu.Unlock()
@@ -239,20 +225,27 @@ func (a *Area) forgetBatch(b *Batch) bool {
 
 // isBatch tells whether the record is that of a [Batch].
 func (r *Record) isBatch() bool {
-	return r.State == BatchMoving || r.State == BatchMoved || r.State == BatchUndoing
+	switch r.State { //nolint:exhaustive // the others are of writes
+	case BatchClearing, BatchMoving, BatchMoved, BatchUndoing, BatchSettling:
+		return true
+	}
+	return false
 }
 
 // validateBatch holds what only the record of a batch has.
 func (r *Record) validateBatch() error {
 	switch n := len(r.Members); {
-	case !r.isBatch() && n > 0:
-		return fmt.Errorf("%d members in state %q", n, r.State)
+	case !r.isBatch() && n+len(r.Clear) > 0:
+		return fmt.Errorf("%d members in state %q", n+len(r.Clear), r.State)
 	case !r.isBatch():
 		return nil
-	case n == 0:
+	case n+len(r.Clear) == 0:
 		return errors.New("a batch of no files")
 	case n > MaxMembers:
-		return fmt.Errorf("a batch of %d files", n)
+		return fmt.Errorf("a batch of %d files, %d are the most: %w", n, MaxMembers, objectstore.ErrTooLarge)
+	}
+	if err := r.validateClear(); err != nil {
+		return err
 	}
 	ids, targets := make(map[string]bool, len(r.Members)), make(map[objectstore.Location]bool, len(r.Members))
 	for i := range r.Members {

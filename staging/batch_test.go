@@ -75,7 +75,7 @@ func TestBatchOfTenThousand(t *testing.T) {
 			p.Prefix = objectstore.Location{Bucket: "lake", Key: dir}
 		}
 	}
-	b, err := e.area.NewBatch(want)
+	b, err := e.area.NewBatch(BatchPlan{Members: want})
 	if err == nil {
 		err = b.Begin()
 	}
@@ -95,7 +95,7 @@ func TestBatchOfTenThousand(t *testing.T) {
 func TestBatchLife(t *testing.T) {
 	e := newEnv(t)
 	want := members(3)
-	b, err := e.area.NewBatch(want)
+	b, err := e.area.NewBatch(BatchPlan{Members: want})
 	if err == nil {
 		err = b.Begin()
 	}
@@ -105,7 +105,7 @@ func TestBatchLife(t *testing.T) {
 	if of, ok := e.area.BatchOf(want[1].ID); !ok || of != b {
 		t.Errorf("the batch of a member: %v, %v", of, ok)
 	}
-	if other, err := e.area.NewBatch(want[2:]); err != nil {
+	if other, err := e.area.NewBatch(BatchPlan{Members: want[2:]}); err != nil {
 		t.Error(err)
 	} else if err = other.Begin(); !errors.Is(err, ErrBatched) {
 		t.Errorf("a second batch of one file: %v, want ErrBatched", err)
@@ -144,11 +144,11 @@ func TestNewBatchRefuses(t *testing.T) {
 	} {
 		all := members(2)
 		spoil(all)
-		if _, err := e.area.NewBatch(all); err == nil {
+		if _, err := e.area.NewBatch(BatchPlan{Members: all}); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	if _, err := e.area.NewBatch(nil); err == nil {
+	if _, err := e.area.NewBatch(BatchPlan{}); err == nil {
 		t.Error("a batch of nothing was accepted")
 	}
 }
@@ -156,7 +156,7 @@ func TestNewBatchRefuses(t *testing.T) {
 // TestDamagedBatch: a batch whose record cannot be understood is kept and shown.
 func TestDamagedBatch(t *testing.T) {
 	e := newEnv(t)
-	b, err := e.area.NewBatch(members(2))
+	b, err := e.area.NewBatch(BatchPlan{Members: members(2)})
 	if err == nil {
 		err = b.Begin()
 	}

@@ -50,6 +50,7 @@ type exactNames struct {
 	AbortBuckets [][]byte `json:"abort_buckets,omitempty"`
 	AbortKeys    [][]byte `json:"abort_keys,omitempty"`
 	Members      [][]byte `json:"members,omitempty"` // of Record.Members, as memberPairs lists them
+	Clear        [][]byte `json:"clear,omitempty"`   // of Record.Clear, as clearPairs lists them
 }
 
 // exactPair is a name of the record and its place in exactNames.
@@ -83,7 +84,7 @@ func (d *diskRecord) pairs() []exactPair {
 	for i := range d.Aborts {
 		pairs = append(pairs, exactPair{&d.Aborts[i].Bucket, &e.AbortBuckets[i]}, exactPair{&d.Aborts[i].Key, &e.AbortKeys[i]})
 	}
-	return append(pairs, d.memberPairs()...)
+	return append(append(pairs, d.memberPairs()...), d.clearPairs()...)
 }
 
 // resized is s with n names, whatever a record on disk says.
@@ -173,7 +174,8 @@ func (r *Record) validate(id string) error {
 		return err
 	}
 	switch r.State {
-	case Staged, Publishing, Torn, Failed, Renaming, Aborting, BatchMoving, BatchMoved, BatchUndoing:
+	case Staged, Publishing, Torn, Failed, Renaming, Aborting,
+		BatchClearing, BatchMoving, BatchMoved, BatchUndoing, BatchSettling:
 		return nil
 	}
 	return fmt.Errorf("state %q", r.State)

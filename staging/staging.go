@@ -99,4 +99,8 @@ type Record struct {
 	Unsettled bool `json:"unsettled,omitempty"`
 	// Members are the files of a [Batch]; none in all other records.
 	Members []BatchMember `json:"members,omitempty"`
+	// Clear are the objects that a [Batch] removes before it publishes.
+	Clear []Cleared `json:"clear,omitempty"`
+	// RegisterLast, of a [Batch]: partitions are registered once all is published.
+	RegisterLast bool `json:"register_last,omitempty"`
 }

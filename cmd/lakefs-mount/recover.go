@@ -30,7 +30,9 @@ it is published or removed by itself. A rename in a bucket that is half done
 copy was never made; --abort forgets it, and leaves what is at either name.
 Files that are published together, all or none, have a line of their own (state
 moving, moved or undoing) until it is done: --publish goes on with it, --abort takes
-back what is published; the files can be dealt with one by one afterwards.
+back what is published; the files can be dealt with one by one afterwards. Where they
+overwrite others (state clearing while those are removed, and settling if not all could
+be published then), --abort removes nothing more, and what is published stays.
 
 Files that live in a mount alone (--local-names, and the staging trees of engines)
 wait for nobody, and are listed with --all or --json only. A rename publishes them.
@@ -55,9 +57,18 @@ func nameOf(w stagedWrite) string {
 		return fmt.Sprintf("the rename of %q to %q", w.Source, w.Target)
 	}
 	if w.Together() {
-		return fmt.Sprintf("%s together below %q", countOf(w.Files, "file"), w.Path)
+		return fmt.Sprintf("%s together below %q", togetherText(w), w.Path)
 	}
 	return strconv.Quote(w.Path)
+}
+
+// togetherText says what files that are published together do.
+func togetherText(w stagedWrite) string {
+	text := countOf(w.Files, "file")
+	if w.Removes > 0 {
+		text += " over " + strconv.Itoa(w.Removes)
+	}
+	return text
 }
 
 // stagedList is what there is of them.
@@ -255,6 +266,9 @@ func (o recoverOptions) task(writes stagedWrites) (ids []string, t recoverTask) 
 				if w.Together() {
 					done.done = "taken back"
 				}
+				if w.Removes > 0 {
+					done.done = "given up"
+				}
 				return done, writes.abort(ctx, w)
 			},
 			moved: func(context.Context, stagedWrite) int64 { return 0 },
@@ -401,7 +415,7 @@ func (p *program) printStaged(all []stagedWrite) error {
 			name = fmt.Sprintf("%q → %q", s.Source, s.Target)
 		}
 		if s.Together() {
-			name = fmt.Sprintf("%q (%s)", s.Path, countOf(s.Files, "file"))
+			name = fmt.Sprintf("%q (%s)", s.Path, togetherText(s))
 		}
 		age := time.Since(s.Changed).Truncate(time.Second)
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%v\t%s\t%s\n", s.ID, state, sizeText(s.Size), sizeText(s.Uploaded), age, name, reason)

@@ -44,7 +44,7 @@ func plantBatch(t *testing.T, lake *mounttest.Lake, names ...string) string {
 		}
 		members = append(members, staging.BatchMember{ID: f.ID(), From: from, To: to, Data: true, Size: int64(len(name))})
 	}
-	b, err := area.NewBatch(members)
+	b, err := area.NewBatch(staging.BatchPlan{Members: members})
 	if err == nil {
 		err = b.Begin()
 	}
