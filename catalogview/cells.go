@@ -226,3 +226,17 @@ func (c *cells[T]) each(match func(key string) bool, show func(T)) {
 		}
 	}
 }
+
+// change replaces the value that is kept of a key, if one is, and has what loads of it
+// are about to tell forgotten. The cells are locked meanwhile.
+func (c *cells[T]) change(key string, to func(T) T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.generation++
+	if k, have := c.mu.m[key]; have && k.err == nil {
+		c.mu.total -= c.cost(k.value)
+		k.value = to(k.value)
+		c.mu.total += c.cost(k.value)
+		c.mu.m[key] = k
+	}
+}

@@ -2,6 +2,7 @@ package catalogview
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -208,6 +209,18 @@ func (c *fakeCatalog) Deregister(ctx context.Context, t *table.Table, values []s
 	defer c.mu.Unlock()
 	delete(c.partitions[t.Name], valuesKey(values))
 	return nil
+}
+
+func (c *fakeCatalog) PutTable(context.Context, string, string, EntryWrite) (*table.Table, Raw, error) {
+	return nil, Raw{}, errors.ErrUnsupported
+}
+
+func (c *fakeCatalog) DeleteTable(context.Context, string, string, string) error {
+	return errors.ErrUnsupported
+}
+
+func (c *fakeCatalog) SetFormat(context.Context, *table.Table, []string, table.FormatChange) error {
+	return errors.ErrUnsupported
 }
 
 // catalogView is the view of an empty fake catalog over an empty store of plain keys,

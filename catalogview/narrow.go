@@ -80,6 +80,22 @@ func (n *narrow) Table(ctx context.Context, database, name, known string) (*tabl
 	return n.Source.Table(ctx, database, name, known)
 }
 
+// PutTable is [Source]'s. Who wrote an entry that is not to be seen would not find it.
+func (n *narrow) PutTable(ctx context.Context, database, name string, w EntryWrite) (*table.Table, Raw, error) {
+	if !matchesAny(n.databases, database) || !matchesAny(n.tables, name) {
+		return nil, Raw{}, fmt.Errorf("table %q is not among those to be seen: %w", database+"/"+name, objectstore.ErrPermission)
+	}
+	return n.Source.PutTable(ctx, database, name, w)
+}
+
+// DeleteTable is [Source]'s.
+func (n *narrow) DeleteTable(ctx context.Context, database, name, base string) error {
+	if !matchesAny(n.databases, database) || !matchesAny(n.tables, name) {
+		return fmt.Errorf("table %q is not among those to be seen: %w", database+"/"+name, objectstore.ErrNotExist)
+	}
+	return n.Source.DeleteTable(ctx, database, name, base)
+}
+
 // filter yields the items to keep, and errors.
 func filter[T any](items iter.Seq2[T, error], keep func(T) bool) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {

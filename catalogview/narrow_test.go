@@ -73,6 +73,21 @@ func (s *fixedSource) Deregister(_ context.Context, t *table.Table, values []str
 	return s.fails
 }
 
+func (s *fixedSource) PutTable(_ context.Context, database, name string, _ catalogview.EntryWrite) (*table.Table, catalogview.Raw, error) {
+	s.ask("put", database, name)
+	return &table.Table{Database: database, Name: name}, catalogview.Raw{ETag: "2"}, s.fails
+}
+
+func (s *fixedSource) DeleteTable(_ context.Context, database, name, _ string) error {
+	s.ask("delete", database, name)
+	return s.fails
+}
+
+func (s *fixedSource) SetFormat(_ context.Context, t *table.Table, values []string, _ table.FormatChange) error {
+	s.ask(append([]string{"format", t.Database, t.Name}, values...)...)
+	return s.fails
+}
+
 func listed[T any](names []string, fails error, item func(name string) T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, name := range names {

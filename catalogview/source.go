@@ -37,6 +37,22 @@ type TableInfo struct {
 	Table *table.Table
 }
 
+// EntryWrite is an entry that is to be written: Entry is what NAME.json is to be.
+type EntryWrite struct {
+	Entry []byte // not to be changed
+	Base  string // ETag of the version that it replaces; "": the table is new
+	// Accept is asked about the table that the entry would load as, before anything is
+	// written; its error ends the write. nil: nobody is asked.
+	Accept func(ctx context.Context, t *table.Table) error
+}
+
+func (w EntryWrite) accept(ctx context.Context, t *table.Table) error {
+	if w.Accept == nil {
+		return nil
+	}
+	return w.Accept(ctx, t)
+}
+
 // Source is a catalog: JSON manifests, or Glue. sourcetest holds each to this
 // contract. Methods may be called concurrently, keep nothing, and end early
 // when ctx is done. What is not there is objectstore.ErrNotExist; every other
@@ -79,4 +95,17 @@ type Source interface {
 	// Deregister removes the entry of a partition, and nothing of the store. What is
 	// not there, the table neither, is no error.
 	Deregister(ctx context.Context, t *table.Table, values []string) error
+
+	// PutTable writes the entry of a table, and returns both as the catalog has them
+	// then. Nothing is written on an error: an *EntryError, ErrExist, ErrChanged (it is
+	// not of the version w.Base, or not there), what w.Accept returned; but
+	// ErrUnavailable says that it may have been. The data is not looked at.
+	PutTable(ctx context.Context, database, name string, w EntryWrite) (*table.Table, Raw, error)
+	// DeleteTable removes the entry of a table that is of the version base ("": of any),
+	// and nothing of the store. ErrNotExist, ErrChanged.
+	DeleteTable(ctx context.Context, database, name, base string) error
+	// SetFormat changes the formats of a registered partition, or with values nil those
+	// of the table alone, and nothing else of its entry. ErrNotExist;
+	// errors.ErrUnsupported where it has none of its own, or none that can be set.
+	SetFormat(ctx context.Context, t *table.Table, values []string, f table.FormatChange) error
 }

@@ -59,6 +59,9 @@ type Status struct {
 	// Leaving are partitions that were removed in the mount and are not shown, and since
 	// when: the catalog has them yet.
 	Leaving map[string]time.Time `json:"leaving,omitempty"`
+	// Rejected are entries of the table, or of the database's tables, that were to be
+	// written and were refused, until a write of each succeeds.
+	Rejected []RejectedEntry `json:"entry_rejected,omitempty"`
 	// Of a table: registered partitions whose entry cannot be used, and why the first.
 	Unusable       int    `json:"unusable_partitions,omitempty"`
 	UnusableReason string `json:"unusable_reason,omitempty"`
@@ -96,11 +99,14 @@ func (v *View) Status(ctx context.Context, p string) (Status, error) {
 	case 1:
 		return v.statusOfDatabase(ctx, comps[0], s)
 	}
+	if len(comps) == 2 {
+		s.Rejected = v.rejected.of(p)
+	}
 	return v.statusBelow(ctx, comps, s)
 }
 
 func (v *View) statusOfDatabase(ctx context.Context, name string, s Status) (Status, error) {
-	s.Kind = "database"
+	s.Kind, s.Rejected = "database", v.rejected.of(name)
 	_, err := v.getDatabase(ctx, name)
 	if errors.Is(err, objectstore.ErrNotExist) {
 		return Status{}, err

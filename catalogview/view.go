@@ -30,6 +30,7 @@ type View struct {
 	parts     *partitions
 	pending   *pendingRegistrations
 	leaving   *leaving
+	rejected  rejectedEntries
 
 	warned struct {
 		sync.Mutex
