@@ -27,6 +27,15 @@ type below struct {
 // below finds the table of a path of two components or more, and the partition.
 // Errors: none, the table has no directory, it or the partition cannot be read.
 func (v *View) below(ctx context.Context, comps []string) (below, error) {
+	b, err := v.tableOf(ctx, comps)
+	if err != nil {
+		return b, err
+	}
+	return v.enter(ctx, b)
+}
+
+// tableOf is below without the partition: at is the table's place.
+func (v *View) tableOf(ctx context.Context, comps []string) (below, error) {
 	p := strings.Join(comps, "/")
 	if _, err := v.getDatabase(ctx, comps[0]); err != nil {
 		return below{}, err
@@ -43,10 +52,7 @@ func (v *View) below(ctx context.Context, comps []string) (below, error) {
 		return below{}, notExist(p)
 	}
 	b := below{entry: e, path: p, comps: comps[2:], at: e.place, tail: comps[2:]}
-	if err := e.verdict(); err != nil {
-		return b, err
-	}
-	return v.enter(ctx, b)
+	return b, e.verdict()
 }
 
 // location of the path as a directory (Key "" or ending in "/").

@@ -26,6 +26,7 @@ type cells[T any] struct {
 	closed chan struct{}
 	cost   func(T) int // of a value kept; all together at most most
 	most   int
+	loaded func(T) // called when a load is over and its value kept; nil: nothing is
 	mu     struct {
 		sync.Mutex
 		m          map[string]cell[T]
@@ -150,14 +151,18 @@ func (c *cells[T]) load(ctx context.Context, key string, load func(context.Conte
 	value, err = load(ctx)
 	c.o.answered(err)
 	c.keep(key, cell[T]{value: value, err: err, at: at}, generation)
+	if err == nil && c.loaded != nil {
+		c.loaded(value)
+	}
 	return value, err
 }
 
-// keep stores the outcome of a load that began at a generation.
+// keep stores the outcome of a load that began at a generation, unless something
+// later is known.
 func (c *cells[T]) keep(key string, k cell[T], generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.generation != generation {
+	if old, ok := c.mu.m[key]; c.mu.generation != generation || ok && old.at.After(k.at) {
 		return
 	}
 	if k.err != nil && !errors.Is(k.err, objectstore.ErrNotExist) {

@@ -209,6 +209,7 @@ func (v *View) noteDeregistered(e *entry, values []string) {
 	for n := range len(values) + 1 {
 		key := e.cellKey(values[:n])
 		v.parts.lists.each(func(k string) bool { return k == key }, func(l *partitionList) { l.remove(values) })
+		v.parts.gone(key, values)
 	}
 	own := e.cellKey(values)
 	v.parts.one.drop(func(k string) bool { return k == own })

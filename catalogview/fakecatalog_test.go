@@ -184,21 +184,33 @@ func (c *fakeCatalog) PartitionLines(ctx context.Context, t *table.Table) iter.S
 	}
 }
 
-func (c *fakeCatalog) Register(ctx context.Context, t *table.Table, values []string, location string) (string, error) {
-	if err := c.ask(ctx, "register"); err != nil {
-		return "", err
+// Register is one request for a hundred.
+func (c *fakeCatalog) Register(ctx context.Context, t *table.Table, all []NewPartition) []Registered {
+	var done []Registered
+	for chunk := range slices.Chunk(all, 100) {
+		err := c.ask(ctx, "register")
+		for _, p := range chunk {
+			done = append(done, Registered{Location: c.registerOne(t, p, err), Err: err})
+		}
+	}
+	return done
+}
+
+func (c *fakeCatalog) registerOne(t *table.Table, p NewPartition, failed error) string {
+	if failed != nil {
+		return ""
 	}
 	if c.elsewhere != "" {
-		location = c.elsewhere
+		p.Location = c.elsewhere
 	}
 	c.mu.Lock()
-	old, there := c.partitions[t.Name][valuesKey(values)]
+	old, there := c.partitions[t.Name][valuesKey(p.Values)]
 	c.mu.Unlock()
 	if there {
-		return old.Location, nil
+		return old.Location
 	}
-	c.partition(t.Name, location, values...)
-	return location, nil
+	c.partition(t.Name, p.Location, p.Values...)
+	return p.Location
 }
 
 func (c *fakeCatalog) Deregister(ctx context.Context, t *table.Table, values []string) error {

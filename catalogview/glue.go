@@ -76,7 +76,8 @@ type Glue struct {
 
 	mu struct {
 		sync.Mutex
-		api *glue.Client // nil: to be made
+		api         *glue.Client // nil: to be made
+		descriptors map[table.Ref]keptDescriptor
 	}
 }
 

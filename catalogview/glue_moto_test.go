@@ -138,7 +138,7 @@ func TestRule01_EntryIsWhatTheCLIPrints(t *testing.T) {
 	post(t, server.URL, "CreateTable", `{"DatabaseName":"sales","TableInput":`+entry+`}`)
 	g := glueOn(t, server.URL)
 	tab := daysOf(t, g)
-	if _, err := g.Register(t.Context(), tab, []string{"é"}, "s3://lake/days/day=é"); err != nil {
+	if _, err := registerOne(t.Context(), g, tab, []string{"é"}, "s3://lake/days/day=é"); err != nil {
 		t.Fatal(err)
 	}
 	_, got, err := g.Table(t.Context(), "sales", "days", "")

@@ -6,45 +6,51 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/glue"
-	"github.com/aws/aws-sdk-go-v2/service/glue/types"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/table"
 )
 
-// Register is [Source]'s. The descriptor is the one that the table has now.
-func (g *Glue) Register(ctx context.Context, t *table.Table, values []string, location string) (string, error) {
+// Register is [Source]'s: BatchCreatePartition, of a hundred at most, and GetPartition
+// of those alone that are there, or whose answer was lost. What keeps a request from
+// being answered, or refuses it for what it is, ends the others too.
+func (g *Glue) Register(ctx context.Context, t *table.Table, all []NewPartition) []Registered {
+	done := make([]Registered, len(all))
 	r := t.Ref()
-	if len(values) != len(t.Keys) || len(values) == 0 {
-		return "", fmt.Errorf("register a partition of %q: %d values for %d keys", about(r), len(values), len(t.Keys))
-	}
-	element, err := g.getTable(ctx, r)
-	if err != nil {
-		return "", err
-	}
-	descriptor, err := partitionDescriptor(element, location)
-	if err != nil {
-		return "", fmt.Errorf("register a partition of %q: %w", about(r), err)
-	}
-	err = g.createPartition(ctx, r, values, descriptor)
-	switch {
-	case err == nil:
-		return location, nil
-	case alreadyExists(err), errors.Is(err, objectstore.ErrUnavailable): // which may have taken effect
-		p, _, there := g.Partition(ctx, t, values)
-		if there == nil {
-			return p.Location, nil
+	var batch []*newPartition
+	for i, p := range all {
+		if len(p.Values) != len(t.Keys) || len(p.Values) == 0 {
+			done[i].Err = fmt.Errorf("register a partition of %q: %d values for %d keys", about(r), len(p.Values), len(t.Keys))
+			continue
 		}
-		if alreadyExists(err) {
-			return "", there
-		}
+		batch = append(batch, &newPartition{NewPartition: p, out: &done[i]})
 	}
-	return "", err
+	if len(batch) == 0 {
+		return done
+	}
+	b := registrationBatch{g: g, t: t, r: r}
+	var err error
+	if b.descriptor, err = g.descriptorOf(ctx, r); err != nil {
+		fail(batch, err)
+		return done
+	}
+	most := glueBatch
+	if raw, err := json.Marshal(b.descriptor); err == nil {
+		most = min(most, max(1, maxBatchBytes/max(1, len(raw))))
+	}
+	for chunk := range slices.Chunk(batch, most) {
+		if b.failed != nil {
+			fail(chunk, b.failed)
+			continue
+		}
+		b.register(ctx, chunk)
+	}
+	return done
 }
 
 func alreadyExists(err error) bool {
@@ -52,9 +58,57 @@ func alreadyExists(err error) bool {
 	return errors.As(err, &e) && e.code == "AlreadyExistsException"
 }
 
+// descriptorAge is how long a table's descriptor is taken as it was.
+const descriptorAge = 5 * time.Second
+
+// maxDescriptors bounds the descriptors that are kept.
+const maxDescriptors = 64
+
+// keptDescriptor is what partitions of a table have, but for the Location. It is not
+// changed.
+type keptDescriptor struct {
+	fields map[string]any
+	at     time.Time
+}
+
+// descriptorOf returns what partitions of a table have; not to be changed.
+func (g *Glue) descriptorOf(ctx context.Context, r table.Ref) (map[string]any, error) {
+	g.mu.Lock()
+	kept, ok := g.mu.descriptors[r]
+	g.mu.Unlock()
+	if at := time.Now(); ok && at.Sub(kept.at) < descriptorAge {
+		return kept.fields, nil
+	}
+	at := time.Now()
+	element, err := g.getTable(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	fields, err := partitionDescriptor(element)
+	if err != nil {
+		return nil, fmt.Errorf("register a partition of %q: %w", about(r), err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.descriptors == nil || len(g.mu.descriptors) >= maxDescriptors {
+		g.mu.descriptors = make(map[table.Ref]keptDescriptor)
+	}
+	g.mu.descriptors[r] = keptDescriptor{fields, at}
+	return fields, nil
+}
+
+// forgetDescriptor has the next registration ask for a table's descriptor: it was
+// changed, or the table went.
+func (g *Glue) forgetDescriptor(r table.Ref) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.mu.descriptors, r)
+}
+
 // partitionDescriptor is a table's storage descriptor as a partition of it has it
 // (rules 3 and 15): everything as the table has it, what nobody here knows too.
-func partitionDescriptor(element []byte, location string) (map[string]any, error) {
+// The Location is for the caller to add.
+func partitionDescriptor(element []byte) (map[string]any, error) {
 	descriptor := map[string]any{}
 	if raw := member(element, "StorageDescriptor"); raw != nil {
 		d := json.NewDecoder(bytes.NewReader(raw))
@@ -74,7 +128,7 @@ func partitionDescriptor(element []byte, location string) (map[string]any, error
 			descriptor[name] = value
 		}
 	}
-	descriptor["Location"] = location
+	delete(descriptor, "Location")
 	return descriptor, nil
 }
 
@@ -93,48 +147,6 @@ func dropNulls(v any) {
 			dropNulls(value)
 		}
 	}
-}
-
-// createPartition registers a partition, as a batch of one. The SDK's structs
-// leave out false and 0, and what they do not know: the body is made here.
-func (g *Glue) createPartition(ctx context.Context, r table.Ref, values []string, descriptor map[string]any) error {
-	request := map[string]any{
-		"DatabaseName": r.Database, "TableName": r.Name,
-		"PartitionInputList": []any{map[string]any{"Values": values, "StorageDescriptor": descriptor}},
-	}
-	if id := g.catalog(r.CatalogID); id != nil {
-		request["CatalogId"] = *id
-	}
-	body, err := json.Marshal(request)
-	if err != nil {
-		return fmt.Errorf("register a partition of %q: %w", about(r), err)
-	}
-	send := func(ctx context.Context, api *glue.Client) error {
-		_, sendErr := api.BatchCreatePartition(ctx, &glue.BatchCreatePartitionInput{
-			DatabaseName: aws.String(r.Database), TableName: aws.String(r.Name), PartitionInputList: []types.PartitionInput{},
-		}, withGlueBody(body))
-		return sendErr
-	}
-	_, err = askGlue(ctx, g, glueCall{op: "BatchCreatePartition", about: about(r)}, send, readBatch)
-	return err
-}
-
-// readBatch takes the answer to a batch of one, whose error may be inside a success.
-func readBatch(body []byte) (struct{}, error) {
-	list := member(body, "Errors")
-	if list != nil && list[0] != '[' {
-		return struct{}{}, oddAnswer("Errors in the answer is no list")
-	}
-	for e := range elements(list) {
-		detail := member(e, "ErrorDetail")
-		err := &glueError{code: printable(jsonText(member(detail, "ErrorCode"))), text: printable(jsonText(member(detail, "ErrorMessage")))}
-		err.sentinel, err.passing, _ = codeMeaning(err.code)
-		if err.code == "InternalServiceException" || err.code == "" {
-			err.sentinel, err.passing, err.attempts = objectstore.ErrUnavailable, true, glueServerAttempts
-		}
-		return struct{}{}, err
-	}
-	return struct{}{}, nil
 }
 
 // withGlueBody sends body in place of what the SDK makes of an input.

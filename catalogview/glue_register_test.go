@@ -1,6 +1,7 @@
 package catalogview_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -13,7 +14,14 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/gluetest"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/table"
 )
+
+// registerOne registers one partition.
+func registerOne(ctx context.Context, g *catalogview.Glue, tab *table.Table, values []string, location string) (string, error) {
+	done := g.Register(ctx, tab, []catalogview.NewPartition{{Values: values, Location: location}})
+	return done[0].Location, done[0].Err
+}
 
 // sentDescriptor registers sales.days/day=1 at "s3://lake/new" of a table with
 // this storage descriptor, and returns what was sent of it.
@@ -22,7 +30,7 @@ func sentDescriptor(t *testing.T, descriptor string) map[string]any {
 	server := gluetest.New(t)
 	server.AddTable("sales", `{"Name":"days","PartitionKeys":[{"Name":"day","Type":"int"}],"StorageDescriptor":`+descriptor+`}`)
 	g := glueOn(t, server.URL)
-	if at, err := g.Register(t.Context(), daysOf(t, g), []string{"1"}, "s3://lake/new"); err != nil || at != "s3://lake/new" {
+	if at, err := registerOne(t.Context(), g, daysOf(t, g), []string{"1"}, "s3://lake/new"); err != nil || at != "s3://lake/new" {
 		t.Fatalf("Register: %q, %v", at, err)
 	}
 	calls := server.Calls("BatchCreatePartition")
@@ -101,7 +109,7 @@ func TestCase53_TwentyWritersRegisterOne(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			if at, err := g.Register(t.Context(), tab, []string{"1"}, "s3://lake/days/day=1"); err != nil || at != "s3://lake/days/day=1" {
+			if at, err := registerOne(t.Context(), g, tab, []string{"1"}, "s3://lake/days/day=1"); err != nil || at != "s3://lake/days/day=1" {
 				t.Errorf("Register: %q, %v", at, err)
 			}
 		})
@@ -151,7 +159,7 @@ func TestCase53_AnswersThatAreLost(t *testing.T) {
 			}
 			server.Fault(gluetest.Rule{Op: "BatchCreatePartition", Times: c.times, Fault: c.fault})
 			g := glueOn(t, server.URL, func(o *catalogview.GlueOptions) { o.Timeout = 2 * time.Second })
-			at, err := g.Register(t.Context(), daysOf(t, g), []string{"1"}, "s3://lake/new")
+			at, err := registerOne(t.Context(), g, daysOf(t, g), []string{"1"}, "s3://lake/new")
 			if at != c.at || (err == nil) != (c.at != "") || c.want != nil && !errors.Is(err, c.want) {
 				t.Errorf("got %q, %v, want %q, %v", at, err, c.at, c.want)
 			}
@@ -170,7 +178,7 @@ func TestGlueRegisterWithoutTable(t *testing.T) {
 	g := glueOn(t, server.URL)
 	tab := daysOf(t, g)
 	server.Remove("sales", "days")
-	if _, err := g.Register(t.Context(), tab, []string{"1"}, "s3://lake/new"); !errors.Is(err, objectstore.ErrNotExist) {
+	if _, err := registerOne(t.Context(), g, tab, []string{"1"}, "s3://lake/new"); !errors.Is(err, objectstore.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

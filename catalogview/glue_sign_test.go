@@ -130,7 +130,8 @@ func TestGlueRegisterIsSigned(t *testing.T) {
 		return reply(200, "{}"), nil
 	}}
 	tab := table.ParseGlue("d", "t", member([]byte(entry), "Table"))
-	if _, err := glueThatSays(s).Register(t.Context(), tab, []string{"x"}, "s3://lake/t/x"); err != nil || s.requests != 2 {
-		t.Errorf("%v after %d requests", err, s.requests)
+	got := glueThatSays(s).Register(t.Context(), tab, []NewPartition{{Values: []string{"x"}, Location: "s3://lake/t/x"}})
+	if got[0].Err != nil || s.requests != 2 {
+		t.Errorf("%v after %d requests", got[0].Err, s.requests)
 	}
 }

@@ -337,8 +337,12 @@ func (m *Manifests) PartitionLines(context.Context, *table.Table) iter.Seq2[[]by
 }
 
 // Register is [Source]'s: a no-op (rule 54).
-func (m *Manifests) Register(_ context.Context, _ *table.Table, _ []string, location string) (string, error) {
-	return location, nil
+func (m *Manifests) Register(_ context.Context, _ *table.Table, all []NewPartition) []Registered {
+	done := make([]Registered, len(all))
+	for i, p := range all {
+		done[i].Location = p.Location
+	}
+	return done
 }
 
 // Deregister is [Source]'s: a no-op, for the directories are the partitions.

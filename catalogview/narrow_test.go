@@ -63,9 +63,13 @@ func (s *fixedSource) PartitionLines(_ context.Context, t *table.Table) iter.Seq
 	return listed([]string{"{}"}, s.fails, func(line string) []byte { return []byte(line) })
 }
 
-func (s *fixedSource) Register(_ context.Context, t *table.Table, values []string, location string) (string, error) {
-	s.ask(append([]string{"register", t.Database, t.Name, location}, values...)...)
-	return location, s.fails
+func (s *fixedSource) Register(_ context.Context, t *table.Table, all []catalogview.NewPartition) []catalogview.Registered {
+	var done []catalogview.Registered
+	for _, p := range all {
+		s.ask(append([]string{"register", t.Database, t.Name, p.Location}, p.Values...)...)
+		done = append(done, catalogview.Registered{Location: p.Location, Err: s.fails})
+	}
+	return done
 }
 
 func (s *fixedSource) Deregister(_ context.Context, t *table.Table, values []string) error {
@@ -259,8 +263,8 @@ func TestNarrowPassesPartitionsThrough(t *testing.T) {
 			t.Errorf("lines: got %q, %v", line, err)
 		}
 	}
-	if at, err := n.Register(ctx, target, []string{"1"}, "s3://b/1"); err != nil || at != "s3://b/1" {
-		t.Errorf("register: got %q, %v", at, err)
+	if got := n.Register(ctx, target, []catalogview.NewPartition{{Values: []string{"1"}, Location: "s3://b/1"}}); len(got) != 1 || got[0].Err != nil || got[0].Location != "s3://b/1" {
+		t.Errorf("register: got %+v", got)
 	}
 	want := []string{
 		"partitions elsewhere target 1", "partition elsewhere target 1", "lines elsewhere target",

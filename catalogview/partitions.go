@@ -30,13 +30,65 @@ type partitions struct {
 	one   *cells[*partition]
 	lists *cells[*partitionList]
 	heads *cells[bool] // that any has these first values
+
+	absent  absences
+	loading struct { // lists that are being loaded, by their keys in lists
+		sync.Mutex
+		m map[*partitionList]string
+	}
 }
 
 func newPartitions(o Options) *partitions {
-	return &partitions{
+	p := &partitions{
 		one:   newCells[*partition](o),
 		lists: newWeighed(o, (*partitionList).cost, o.MaxPartitions),
 		heads: newCells[bool](o),
+	}
+	p.absent.m = make(map[string]*missed)
+	p.loading.m = make(map[*partitionList]string)
+	p.lists.loaded = p.end
+	return p
+}
+
+// begin returns a list that is to be loaded, and kept in lists by this key: what is
+// registered until its end, after it was kept, is in it.
+func (p *partitions) begin(key string, at time.Time) *partitionList {
+	l := newPartitionList(at)
+	p.loading.Lock()
+	defer p.loading.Unlock()
+	p.loading.m[l] = key
+	return l
+}
+
+func (p *partitions) end(l *partitionList) {
+	p.loading.Lock()
+	defer p.loading.Unlock()
+	delete(p.loading.m, l)
+}
+
+// add takes a partition into the lists by a key: those that are being loaded, and then
+// the one that is kept, which one of these may have become meanwhile.
+func (p *partitions) add(key string, q table.Partition) {
+	p.loading.Lock()
+	for l, k := range p.loading.m {
+		if k == key {
+			l.add(q)
+		}
+	}
+	p.loading.Unlock()
+	if k, have, _ := p.lists.peek(key); have && k.err == nil {
+		k.value.add(q)
+	}
+}
+
+// gone takes a partition out of the lists that are being loaded by a key.
+func (p *partitions) gone(key string, values []string) {
+	p.loading.Lock()
+	defer p.loading.Unlock()
+	for l, k := range p.loading.m {
+		if k == key {
+			l.remove(values)
+		}
 	}
 }
 
@@ -86,7 +138,10 @@ func (l *partitionList) append(p table.Partition) {
 
 // narrow returns the part of a list that has these first values.
 func (l *partitionList) narrow(prefix []string) *partitionList {
-	part := newPartitionList(l.at)
+	return l.narrowTo(newPartitionList(l.at), prefix)
+}
+
+func (l *partitionList) narrowTo(part *partitionList, prefix []string) *partitionList {
 	l.each(func(p table.Partition) bool {
 		if hasPrefix(p.Values, prefix) {
 			part.append(p)
@@ -164,6 +219,15 @@ func (l *partitionList) each(f func(table.Partition) bool) {
 	}
 }
 
+// any says that f is true of some partition.
+func (l *partitionList) any(f func(table.Partition) bool) (found bool) {
+	l.each(func(p table.Partition) bool {
+		found = f(p)
+		return !found
+	})
+	return found
+}
+
 // valuesKey is a key for values of partitions, which may hold any byte but NUL.
 func valuesKey(values []string) string { return strings.Join(values, "\x00") }
 
@@ -191,13 +255,16 @@ func (v *View) partitionsOf(ctx context.Context, e *entry, prefix []string) (*pa
 		case fresh:
 			return wider.narrow(prefix), nil
 		case wider != nil && (!have || own.at.Before(wider.at)): // it serves while the catalog does not answer
-			v.parts.lists.keep(key, cell[*partitionList]{value: wider.narrow(prefix), at: wider.at}, generation)
+			part := v.parts.begin(key, wider.at)
+			v.parts.lists.keep(key, cell[*partitionList]{value: wider.narrowTo(part, prefix), at: wider.at}, generation)
+			v.parts.end(part)
 		}
 	}
 	return v.parts.lists.get(ctx, key, func(ctx context.Context) (*partitionList, error) {
-		l := newPartitionList(v.o.Now())
+		l := v.parts.begin(key, v.o.Now())
 		for p, err := range v.src.Partitions(ctx, e.base, prefix) {
 			if err != nil {
+				v.parts.end(l)
 				return nil, fmt.Errorf("partitions of %q: %w", e.id(), err)
 			}
 			l.append(p)
@@ -239,8 +306,8 @@ func (v *View) listFor(ctx context.Context, e *entry, prefix []string) (l *parti
 }
 
 // registered returns a partition by all its values: from a list that is fresh, else
-// by a request of its own. While that is not answered an older list serves.
-// ErrNotExist: the catalog has none.
+// by a request of its own, or where many are looked for in vain by a new list. While
+// that is not answered an older list serves. ErrNotExist: the catalog has none.
 func (v *View) registered(ctx context.Context, e *entry, values []string) (*partition, error) {
 	key := e.cellKey(values)
 	if l, fresh := v.listFor(ctx, e, values); l != nil {
@@ -251,16 +318,34 @@ func (v *View) registered(ctx context.Context, e *entry, values []string) (*part
 		case ok:
 			offer(v.parts.one, key, v.settle(e, p), l.at)
 		case v.o.Now().Sub(l.at) < v.o.NegativeTTL:
-			return nil, fmt.Errorf("partition %q of %q: %w", values, e.id(), objectstore.ErrNotExist)
+			return nil, e.noPartition(values)
+		}
+	}
+	if k, have, _ := v.parts.one.peek(key); !have || k.err != nil && v.o.Now().Sub(k.at) >= v.o.NegativeTTL {
+		switch l, err := v.listForAbsent(ctx, e); {
+		case err != nil:
+			return nil, err
+		case l != nil:
+			if p, ok := l.find(valuesKey(values)); ok {
+				return v.settle(e, p), nil
+			}
+			return nil, e.noPartition(values)
 		}
 	}
 	return v.parts.one.get(ctx, key, func(ctx context.Context) (*partition, error) {
 		p, _, err := v.src.Partition(ctx, e.base, values)
+		if errors.Is(err, objectstore.ErrNotExist) {
+			v.parts.absent.note(e.id(), v.o.Now())
+		}
 		if err != nil {
 			return nil, err
 		}
 		return v.settle(e, p), nil
 	})
+}
+
+func (e *entry) noPartition(values []string) error {
+	return fmt.Errorf("partition %q of %q: %w", values, e.id(), objectstore.ErrNotExist)
 }
 
 // offer keeps what a list told of a key, unless something later is known.
@@ -325,16 +410,20 @@ func (v *View) anyRegistered(ctx context.Context, e *entry, values, names []stri
 	}
 	byNames := e.cellKey(names)
 	if l, fresh := v.listFor(ctx, e, values); l != nil {
-		found := false
-		l.each(func(p table.Partition) bool {
-			found = leads(p)
-			return !found
-		})
+		found := l.any(leads)
 		switch {
 		case found && fresh, !found && v.o.Now().Sub(l.at) < v.o.NegativeTTL:
 			return found, nil
 		case found:
 			offer(v.parts.heads, byNames, true, l.at)
+		}
+	}
+	if k, have, _ := v.parts.heads.peek(byNames); !have || k.err != nil && v.o.Now().Sub(k.at) >= v.o.NegativeTTL {
+		switch l, err := v.listForAbsent(ctx, e); {
+		case err != nil:
+			return false, err
+		case l != nil:
+			return l.any(leads), nil
 		}
 	}
 	found, err := v.parts.heads.get(ctx, byNames, func(ctx context.Context) (bool, error) {
@@ -349,8 +438,9 @@ func (v *View) anyRegistered(ctx context.Context, e *entry, values, names []stri
 // loadHead looks for a partition among those with these first values.
 func (v *View) loadHead(ctx context.Context, e *entry, values []string, leads func(table.Partition) bool) (bool, error) {
 	key := e.cellKey(values)
-	l, found := newPartitionList(v.o.Now()), false
 	_, _, generation := v.parts.lists.peek(key)
+	l, found := v.parts.begin(key, v.o.Now()), false
+	defer v.parts.end(l)
 	for p, err := range v.src.Partitions(ctx, e.base, values) {
 		if err != nil {
 			return false, fmt.Errorf("partitions of %q: %w", e.id(), err)
@@ -363,6 +453,7 @@ func (v *View) loadHead(ctx context.Context, e *entry, values []string, leads fu
 	}
 	v.parts.lists.keep(key, cell[*partitionList]{value: l, at: l.at}, generation)
 	if !found {
+		v.parts.absent.note(e.id(), v.o.Now())
 		return false, notExist(e.id()) // so that it is believed for the negative TTL
 	}
 	return true, nil
@@ -380,17 +471,16 @@ func hasPrefix(values, prefix []string) bool {
 	return true
 }
 
-// noteRegistered takes in a partition that the mount registered.
-func (v *View) noteRegistered(e *entry, p table.Partition) {
+// noteRegistered takes in partitions that the mount registered.
+func (v *View) noteRegistered(e *entry, all []*partition) {
 	at := v.o.Now()
-	none := func(string) bool { return false }
-	v.parts.lists.drop(none) // a list that is being loaded may lack it
 	v.parts.heads.drop(ofTable(func(db, name string) bool { return join(db, name) == e.id() }))
 	_, _, generation := v.parts.one.peek("")
-	v.parts.one.keep(e.cellKey(p.Values), cell[*partition]{value: v.settle(e, p), at: at}, generation)
-	for n := range len(p.Values) + 1 {
-		key := e.cellKey(p.Values[:n])
-		v.parts.lists.each(func(k string) bool { return k == key }, func(l *partitionList) { l.add(p) })
+	for _, p := range all {
+		v.parts.one.keep(e.cellKey(p.Values), cell[*partition]{value: p, at: at}, generation)
+		for n := range len(p.Values) + 1 {
+			v.parts.add(e.cellKey(p.Values[:n]), p.Partition)
+		}
 	}
 }
 

@@ -10,10 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/lakefs-mount/lakefs-mount/internal/pause"
-	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
 // The pauses between attempts to register what could not be: the first, and the most.
@@ -25,7 +22,6 @@ const (
 // pendingRegistrations are those that failed: an object in each directory that is in
 // no partition the catalog has. A publish that follows may never come.
 type pendingRegistrations struct {
-	flight singleflight.Group // of registrations, by cellKey
 	closed chan struct{}
 	work   sync.WaitGroup
 	mu     struct {
@@ -37,8 +33,32 @@ type pendingRegistrations struct {
 }
 
 type pendingRegistration struct {
-	path string
-	at   objectstore.Location
+	toRegister
+
+	dir    string
+	since  time.Time
+	reason string
+}
+
+// Unregistered is a directory that files were published in, or were to be moved into,
+// and that could not be registered.
+type Unregistered struct {
+	Path   string    `json:"path"`
+	Reason string    `json:"reason"` // of the last attempt
+	Since  time.Time `json:"since"`
+}
+
+// Unregistered returns the partitions at and below a path, "" for all, that this View
+// failed to register, by their path. They are tried again by the next publish into
+// each, by Repair, and by the View itself.
+func (v *View) Unregistered(path string) []Unregistered {
+	var all []Unregistered
+	for _, p := range v.pending.all() {
+		if path == "" || p.dir == path || strings.HasPrefix(p.dir, path+"/") {
+			all = append(all, Unregistered{p.dir, p.reason, p.since})
+		}
+	}
+	return all
 }
 
 func newPending() *pendingRegistrations {
@@ -58,7 +78,7 @@ func (r *pendingRegistrations) close(log *slog.Logger) {
 	r.work.Wait()
 	for _, p := range r.all() {
 		log.Warn("not registered: files lie in a partition that the catalog does not have; the next publish into it tries again",
-			slog.String("path", directoryOf(p.path)))
+			slog.String("path", p.dir))
 	}
 }
 
@@ -88,24 +108,49 @@ func directoryOf(path string) string { return path[:max(0, strings.LastIndexByte
 const maxPending = 10_000
 
 // add remembers a registration that failed.
-func (r *pendingRegistrations) add(v *View, path string, at objectstore.Location) {
+func (r *pendingRegistrations) add(v *View, dir string, o toRegister, reason error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.mu.closed || len(r.mu.m) >= maxPending {
+	old, known := r.mu.m[dir]
+	if r.mu.closed || !known && len(r.mu.m) >= maxPending {
 		return
 	}
-	r.mu.m[directoryOf(path)] = pendingRegistration{path, at}
+	p := pendingRegistration{toRegister: o, dir: dir, since: v.o.Now(), reason: reason.Error()}
+	if known {
+		p.since = old.since
+	}
+	r.mu.m[dir] = p
 	if !r.mu.running {
 		r.mu.running = true
 		r.work.Go(func() { r.run(v) })
 	}
 }
 
-// remove forgets one, for it is registered, or need not be.
-func (r *pendingRegistrations) remove(path string) {
+// note keeps why one failed again.
+func (r *pendingRegistrations) note(dir string, reason error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.mu.m, directoryOf(path))
+	if p, ok := r.mu.m[dir]; ok {
+		p.reason = reason.Error()
+		r.mu.m[dir] = p
+	}
+}
+
+// remove forgets a partition's, for it is registered, or need not be: also what was
+// told of directories in it while nobody knew where it begins.
+func (r *pendingRegistrations) remove(dir string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.mu.m, func(other string, _ pendingRegistration) bool {
+		return other == dir || strings.HasPrefix(other, dir+"/")
+	})
+}
+
+// forget forgets one alone.
+func (r *pendingRegistrations) forget(dir string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.mu.m, dir)
 }
 
 // run tries again, at ever longer intervals, until nothing is left.
@@ -119,23 +164,40 @@ func (r *pendingRegistrations) run(v *View) {
 		if pause.For(ctx, wait) != nil {
 			return
 		}
-		for _, p := range r.all() {
-			if err := v.registerAgain(ctx, p.path, p.at); err != nil {
-				v.o.Log.Debug("not registered yet", slog.String("path", p.path), slog.Any("error", err))
-			} else {
-				v.o.Log.Info("a registration that failed is settled", slog.String("path", directoryOf(p.path)))
-			}
-		}
+		r.again(ctx, v)
 		if r.done() {
 			return
 		}
 	}
 }
 
+// again tries all once.
+func (r *pendingRegistrations) again(ctx context.Context, v *View) {
+	left := r.all()
+	all := make([]toRegister, len(left))
+	for i, p := range left {
+		all[i] = p.toRegister
+	}
+	problems, dirs := v.tryAll(ctx, all, true)
+	for i, p := range left {
+		if err := problems[i]; err != nil {
+			r.note(p.dir, err)
+			v.o.Log.Debug("not registered yet", slog.String("path", p.path), slog.Any("error", err))
+			continue
+		}
+		r.forget(p.dir)
+		if dirs[i] != "" {
+			r.remove(dirs[i])
+		}
+		v.o.Log.Info("a registration that failed is settled", slog.String("path", p.dir))
+	}
+}
+
+// all are those that wait, by their directories.
 func (r *pendingRegistrations) all() []pendingRegistration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Collect(maps.Values(r.mu.m))
+	return slices.SortedFunc(maps.Values(r.mu.m), func(a, b pendingRegistration) int { return strings.Compare(a.dir, b.dir) })
 }
 
 // done says that nothing is left; run ends then.

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/table"
@@ -15,110 +18,180 @@ import (
 // Register registers the partition that an object at path was published into, if
 // its table's partitions are in the catalog and it is not known to be registered.
 // It is what commit calls with each publish; what is registered costs no request
-// within the TTL, and concurrent registrations of one partition are one. at is where
-// the object is. Nothing is registered for hidden names, and none without
-// Options.Register. One that failed is tried again in the background, until it is
-// registered or the View is closed. A partition that is leaving stays (see Leave).
+// within the TTL, concurrent registrations of one partition are one, and those of one
+// table go out together. at is where the object is. Nothing is registered for hidden
+// names, and none without Options.Register. One that failed is tried again in the
+// background, until it is registered or the View is closed, and [View.Unregistered]
+// tells of it meanwhile. A partition that is leaving stays (see Leave).
 func (v *View) Register(ctx context.Context, path string, at objectstore.Location) error {
-	comps, err := split(path)
-	if err != nil || !v.o.Register || len(comps) < 3 {
-		return err
+	return v.registerAll(ctx, []toRegister{{path: path, at: at}})[0]
+}
+
+// RegisterAll is Register of many at once, by path: those of one table are registered
+// a hundred in a request. It tries all; the error is an [*UnregisteredError].
+func (v *View) RegisterAll(ctx context.Context, at map[string]objectstore.Location) error {
+	all := make([]toRegister, 0, len(at))
+	for _, path := range slices.Sorted(maps.Keys(at)) {
+		all = append(all, toRegister{path, at[path]})
 	}
-	v.Stay(ctx, path)
-	if err = v.register(ctx, comps, at, false); err != nil {
-		v.pending.add(v, path, at) //nolint:contextcheck // it is tried again when ctx is over
-		return err
+	failed := make(map[string]error)
+	for i, err := range v.registerAll(ctx, all) {
+		if err != nil {
+			failed[all[i].path] = err
+		}
 	}
-	v.pending.remove(path)
+	if len(failed) > 0 {
+		return &UnregisteredError{failed}
+	}
 	return nil
 }
 
-// registerAgain is Register for one that failed, unless nothing lies in the partition
-// by now: what was to be renamed there was not, or was removed.
-func (v *View) registerAgain(ctx context.Context, path string, at objectstore.Location) error {
-	comps, err := split(path)
-	if err == nil {
-		err = v.register(ctx, comps, at, true)
+// UnregisteredError says which of many could not be registered.
+type UnregisteredError struct{ byPath map[string]error }
+
+func (e *UnregisteredError) Error() string {
+	first := slices.Min(slices.Collect(maps.Keys(e.byPath)))
+	if len(e.byPath) == 1 {
+		return e.byPath[first].Error()
 	}
-	if err == nil {
-		v.pending.remove(path)
-	}
-	return err
+	return fmt.Sprintf("%v (and %d others)", e.byPath[first], len(e.byPath)-1)
 }
 
-func (v *View) register(ctx context.Context, comps []string, at objectstore.Location, again bool) error {
-	b, err := v.below(ctx, comps)
+// ByPath returns what went wrong, by the paths that View.RegisterAll was given; not to
+// be changed.
+func (e *UnregisteredError) ByPath() map[string]error { return e.byPath }
+
+// Unwrap returns all of them.
+func (e *UnregisteredError) Unwrap() []error { return slices.Collect(maps.Values(e.byPath)) }
+
+// toRegister is an object whose partition is to be registered.
+type toRegister struct {
+	path string
+	at   objectstore.Location
+}
+
+// registerAll registers the partitions of objects, and tells of each.
+func (v *View) registerAll(ctx context.Context, all []toRegister) []error {
+	problems, dirs := v.tryAll(ctx, all, false)
+	for i, dir := range dirs {
+		switch {
+		case problems[i] == nil && dir != "":
+			v.pending.remove(dir)
+		case problems[i] != nil && dir != "":
+			v.pending.add(v, dir, all[i], problems[i]) //nolint:contextcheck // it is tried again when ctx is over
+		}
+	}
+	return problems
+}
+
+// tryAll registers the partitions of objects, and tells of each what went wrong and the
+// directory of its partition, as far as that is known; "": it has none. again: of those
+// that failed before, unless nothing lies in the partition by now: what was to be
+// renamed there was not, or was removed.
+func (v *View) tryAll(ctx context.Context, all []toRegister, again bool) (problems []error, dirs []string) {
+	problems, dirs = make([]error, len(all)), make([]string, len(all))
+	wanted := make([]*registration, len(all))
+	for i, o := range all {
+		comps, err := split(o.path)
+		if err != nil || !v.o.Register || len(comps) < 3 {
+			problems[i] = err
+			continue
+		}
+		if !again {
+			v.Stay(ctx, o.path)
+		}
+		dirs[i], wanted[i], problems[i] = v.wanted(ctx, comps, o.at, again)
+	}
+	v.registers.add(v, wanted) //nolint:contextcheck // others may wait for them
+	for i, o := range all {
+		if r := wanted[i]; r != nil {
+			problems[i] = v.await(ctx, r, dirs[i], o.at)
+		}
+	}
+	return problems, dirs
+}
+
+// await waits for a registration.
+func (v *View) await(ctx context.Context, r *registration, dir string, at objectstore.Location) error {
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if r.err != nil {
+		return fmt.Errorf("register partition %q: %w", dir, r.err)
+	}
+	v.warnElsewhere(dir, r.p.Location, r.p.place, at)
+	return nil
+}
+
+// wanted returns what is to be registered for an object at a path, nil if nothing is,
+// and the directory of its partition: "" where it lies in none, and the object's own
+// where the table cannot be asked for its keys.
+//
+// The catalog is not asked before, unless a partition was there when it was last asked:
+// a new one is created, and that it exists is told by that.
+func (v *View) wanted(ctx context.Context, comps []string, at objectstore.Location, again bool) (string, *registration, error) {
+	path := strings.Join(comps, "/")
+	b, err := v.tableOf(ctx, comps)
 	if err != nil {
-		return fmt.Errorf("register the partition of %q: %w", strings.Join(comps, "/"), err)
+		return directoryOf(path), nil, fmt.Errorf("register the partition of %q: %w", path, err)
 	}
 	n := len(b.table.Keys)
 	if b.table.Partitions != table.PartitionsInCatalog || n == 0 || len(b.comps) <= n || b.hidden() {
-		return nil
+		return "", nil, nil
 	}
 	values, ok := b.values(n)
 	if !ok {
-		return nil // a directory that is no partition by its name
+		return "", nil, nil // a directory that is no partition by its name
 	}
 	dir := strings.Join(comps[:2+n], "/")
-	p, err := v.registered(ctx, b.entry, values)
-	switch {
-	case err == nil:
-		v.warnElsewhere(dir, p.Location, p.place, at)
-		return nil
-	case !errors.Is(err, objectstore.ErrNotExist):
-		return fmt.Errorf("register partition %q: %w", dir, err)
-	case !v.worthy(b, dir):
-		return nil
-	}
 	place := b.at.down(b.comps[:n])
-	if at.Bucket != place.Bucket || !strings.HasPrefix(at.Key, place.Key) {
+	there := at.Bucket == place.Bucket && strings.HasPrefix(at.Key, place.Key)
+	if !there || v.mayBeRegistered(b.entry, values) {
+		p, err := v.registered(ctx, b.entry, values)
+		switch {
+		case err == nil:
+			v.warnElsewhere(dir, p.Location, p.place, at)
+			return dir, nil, nil
+		case !errors.Is(err, objectstore.ErrNotExist):
+			return dir, nil, fmt.Errorf("register partition %q: %w", dir, err)
+		}
+	}
+	if !v.worthy(b, dir) {
+		return dir, nil, nil
+	}
+	if !there {
 		v.warnMoved(dir, place, at)
-		return nil
+		return dir, nil, nil
 	}
 	if again {
-		if there, unknown := v.anything(ctx, place); unknown != nil || !there {
-			return unknown
+		if anything, unknown := v.anything(ctx, place); unknown != nil || !anything {
+			return dir, nil, unknown
 		}
 	}
 	location := strings.TrimSuffix(b.table.Location, "/") + "/" + strings.Join(b.comps[:n], "/")
-	if p, err = v.registerOnce(ctx, b.entry, values, location); err != nil {
-		return fmt.Errorf("register partition %q: %w", dir, err)
-	}
-	v.warnElsewhere(dir, p.Location, p.place, at)
-	return nil
+	return dir, newRegistration(b.entry, values, location), nil
 }
 
-// registerOnce registers a partition, once for all who ask at the same time.
-func (v *View) registerOnce(ctx context.Context, e *entry, values []string, location string) (*partition, error) {
-	key := e.cellKey(values)
-	answer := v.pending.flight.DoChan(key, func() (any, error) { //nolint:contextcheck // others may wait for it
-		if k, have, _ := v.parts.one.peek(key); have && k.err == nil && v.o.Now().Sub(k.at) < v.o.TTL {
-			return k.value, nil // since the caller looked
-		}
-		own, end, err := v.pending.begin(v.o.LoadTimeout)
-		if err != nil {
-			return nil, err
-		}
-		defer end()
-		registered, err := v.src.Register(own, e.base, values, location)
-		if err != nil {
-			return nil, err
-		}
-		p := table.Partition{
-			Values: values, Location: registered, Created: v.o.Now(),
-			Format: e.table.Format, FormatFrom: e.table.FormatFrom, InputFormat: e.table.InputFormat,
-		}
-		v.noteRegistered(e, p)
-		return v.settle(e, p), nil
-	})
-	select {
-	case r := <-answer:
-		p, _ := r.Val.(*partition)
-		return p, r.Err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+// mayBeRegistered says that a partition was there when the catalog was last asked.
+func (v *View) mayBeRegistered(e *entry, values []string) bool {
+	k, have, _ := v.parts.one.peek(e.cellKey(values))
+	l, _, _ := v.knownList(e, values)
+	var listed bool
+	if l != nil {
+		_, listed = l.find(valuesKey(values))
 	}
+	switch {
+	case have && (l == nil || k.at.After(l.at)):
+		return k.err == nil
+	case l != nil:
+		return listed
+	}
+	return false
 }
+
+var errNotText = errors.New("its name is no UTF-8, and a catalog's values are")
 
 // worthy says that a directory is to be registered: a value that is not of its key's
 // type would make every expression on that key fail. It is warned of once.
@@ -126,6 +199,9 @@ func (v *View) worthy(b below, dir string) bool {
 	_, err := b.table.ParsePartition(b.comps[0], 0)
 	for i := 1; i < len(b.table.Keys) && err == nil; i++ {
 		_, err = b.table.ParsePartition(b.comps[i], i)
+	}
+	if err == nil && !utf8.ValidString(strings.Join(b.comps[:len(b.table.Keys)], "")) {
+		err = errNotText
 	}
 	if err != nil && v.firstOf(dir, "value") {
 		v.o.Log.Warn("this partition is not registered, and engines that ask the catalog do not read it",

@@ -140,7 +140,7 @@ func TestConcurrentRegistrationsAreOne(t *testing.T) {
 				})
 			}
 			g.Wait()
-		}), map[string]int{"partition": 1, "register": 1})
+		}), map[string]int{"register": 1})
 	})
 }
 
@@ -163,10 +163,10 @@ func TestAFailedRegistrationIsTriedAgainByItself(t *testing.T) {
 				t.Errorf("%s: %v", key, err)
 			}
 		}
-		wantRequests(t, "the first attempts", registrations(c, time.Minute), map[string]int{"register": 2}) // after 30 s
-		wantRequests(t, "the next", registrations(c, time.Minute), map[string]int{"register": 2})           // after 60 s more
+		wantRequests(t, "the first attempts", registrations(c, time.Minute), map[string]int{"register": 1}) // after 30 s, two in one
+		wantRequests(t, "the next", registrations(c, time.Minute), map[string]int{"register": 1})           // after 60 s more
 		denied = nil
-		wantRequests(t, "the last", registrations(c, time.Hour), map[string]int{"register": 2})
+		wantRequests(t, "the last", registrations(c, time.Hour), map[string]int{"register": 1})
 		if len(c.partitions["t"]) != 2 {
 			t.Errorf("registered: %v", c.partitions["t"])
 		}

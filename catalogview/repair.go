@@ -3,8 +3,6 @@ package catalogview
 import (
 	"context"
 	"errors"
-
-	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
 // Repair describes what View.Repair is to do.
@@ -31,16 +29,6 @@ type Repaired struct {
 type RepairedSkipped struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
-}
-
-// RegisterAll is Register of many at once, by path: those of one table are registered
-// a hundred in a request. It tries all; the error joins what failed.
-func (v *View) RegisterAll(ctx context.Context, at map[string]objectstore.Location) error {
-	var problems []error
-	for path, loc := range at {
-		problems = append(problems, v.Register(ctx, path, loc))
-	}
-	return errors.Join(problems...)
 }
 
 // Repair registers the partitions of the table at path that the store has and the

@@ -53,6 +53,18 @@ func (w EntryWrite) accept(ctx context.Context, t *table.Table) error {
 	return w.Accept(ctx, t)
 }
 
+// NewPartition is one that is to be registered.
+type NewPartition struct {
+	Values   []string // of all keys, in their order
+	Location string
+}
+
+// Registered is what became of a NewPartition.
+type Registered struct {
+	Location string // that the catalog has now, where Err is nil
+	Err      error  // ErrNotExist: the table went
+}
+
 // Source is a catalog: JSON manifests, or Glue. sourcetest holds each to this
 // contract. Methods may be called concurrently, keep nothing, and end early
 // when ctx is done. What is not there is objectstore.ErrNotExist; every other
@@ -88,10 +100,12 @@ type Source interface {
 	// PartitionLines yields the entries of all registered partitions, each as one
 	// line of JSON with no newline in or after it; not to be kept.
 	PartitionLines(ctx context.Context, t *table.Table) iter.Seq2[[]byte, error]
-	// Register registers a partition with the table's storage descriptor and this
-	// location, unless it is registered: that is no error, and nothing is changed
-	// ("Registering partitions"). It returns the location that the catalog has then.
-	Register(ctx context.Context, t *table.Table, values []string, location string) (at string, err error)
+	// Register registers partitions with the table's storage descriptor, as it is or
+	// was some seconds ago, each with its location, unless it is registered: that is no
+	// error, and nothing is changed ("Registering partitions"). The values are all
+	// different. It tells of each, in their order; what becomes of one does not depend
+	// on the others, as far as the catalog was asked.
+	Register(ctx context.Context, t *table.Table, all []NewPartition) []Registered
 	// Deregister removes the entry of a partition, and nothing of the store. What is
 	// not there, the table neither, is no error.
 	Deregister(ctx context.Context, t *table.Table, values []string) error

@@ -28,6 +28,7 @@ type View struct {
 	lists     *cells[tableList]    // key database
 	tables    *cells[*entry]       // key database/table
 	parts     *partitions
+	registers *registrationQueue
 	pending   *pendingRegistrations
 	leaving   *leaving
 	rejected  rejectedEntries
@@ -70,6 +71,7 @@ func NewView(src Source, store objectstore.Store, o Options) *View {
 		lists:     newCells[tableList](o),
 		tables:    newCells[*entry](o),
 		parts:     newPartitions(o),
+		registers: newRegistrationQueue(),
 		pending:   newPending(),
 		leaving:   newLeaving(),
 	}

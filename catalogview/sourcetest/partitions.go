@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/table"
 )
@@ -177,16 +178,26 @@ func (s suite) partitionsEndEarly() {
 	}
 	_, _, err := s.h.Source.Partition(ctx, tab, []string{"7", "eu"})
 	wrong("Partition", err)
-	_, err = s.h.Source.Register(ctx, tab, []string{"11", "eu"}, "s3://bucket/x")
+	_, err = s.registerOne(ctx, tab, []string{"11", "eu"}, "s3://bucket/x")
 	wrong("Register", err)
 	wrong("Deregister", s.h.Source.Deregister(ctx, tab, []string{"7", "eu"}))
+}
+
+// registerOne registers one partition.
+func (s suite) registerOne(ctx context.Context, tab *table.Table, values []string, location string) (string, error) {
+	done := s.h.Source.Register(ctx, tab, []catalogview.NewPartition{{Values: values, Location: location}})
+	if len(done) != 1 {
+		s.t.Errorf("Register of one: told of %d", len(done))
+		return "", nil
+	}
+	return done[0].Location, done[0].Err
 }
 
 func (s suite) register() {
 	tab := s.partitioned()
 	ctx := s.t.Context()
 	if s.h.PutPartition == nil {
-		if at, err := s.h.Source.Register(ctx, tab, []string{"7"}, "here"); err != nil || at != "here" {
+		if at, err := s.registerOne(ctx, tab, []string{"7"}, "here"); err != nil || at != "here" {
 			s.t.Errorf("Register: got %q, %v", at, err)
 		}
 		same(s.t, "Partitions after Register", s.listed(tab), nil)
@@ -194,21 +205,70 @@ func (s suite) register() {
 	}
 	values, location := []string{"11", "a/b'c"}, "s3://bucket/days/day=11/region=a%2Fb%27c"
 	for _, ask := range []string{location, "s3://bucket/elsewhere"} {
-		if at, err := s.h.Source.Register(ctx, tab, values, ask); err != nil || at != location {
+		if at, err := s.registerOne(ctx, tab, values, ask); err != nil || at != location {
 			s.t.Errorf("Register at %s: got %q, %v, want %s", ask, at, err, location)
 		}
 	}
 	same(s.t, "Partitions", s.listed(tab, "11"), []string{fmt.Sprintf("%q at %s", values, location)})
 	s.partition(tab, values, location)
-	if at, err := s.h.Source.Register(ctx, tab, []string{"7", "eu"}, "s3://bucket/elsewhere"); err != nil || at != place(0) {
+	if at, err := s.registerOne(ctx, tab, []string{"7", "eu"}, "s3://bucket/elsewhere"); err != nil || at != place(0) {
 		s.t.Errorf("Register of what is there: got %q, %v, want %s", at, err, place(0))
 	}
-	if _, err := s.h.Source.Register(ctx, tab, []string{"7"}, "s3://bucket/elsewhere"); err == nil {
+	if _, err := s.registerOne(ctx, tab, []string{"7"}, "s3://bucket/elsewhere"); err == nil {
 		s.t.Error("Register with too few values: no error")
 	}
 	p, _, err := s.h.Source.Partition(ctx, tab, values)
 	if err != nil || p.Format != tab.Format || p.InputFormat != tab.InputFormat {
 		s.t.Errorf("a new partition: got format %q, %q, %v, want the table's %q, %q", p.Format, p.InputFormat, err, tab.Format, tab.InputFormat)
+	}
+}
+
+// registerMany: each is told of, in its place, whatever becomes of the others.
+func (s suite) registerMany() {
+	tab := s.partitioned()
+	ctx := s.t.Context()
+	var all []catalogview.NewPartition
+	var want []string
+	for i := range 101 {
+		values := []string{"13", fmt.Sprintf("r%03d", i)}
+		all = append(all, catalogview.NewPartition{Values: values, Location: place(1000 + i)})
+		want = append(want, fmt.Sprintf("%q at %s", values, place(1000+i)))
+	}
+	if s.h.PutPartition != nil { // some are there
+		all = append(all, catalogview.NewPartition{Values: []string{"7", "eu"}, Location: "s3://bucket/elsewhere"}, catalogview.NewPartition{Values: []string{"7"}})
+	}
+	for round := range 2 {
+		done := s.h.Source.Register(ctx, tab, all)
+		if len(done) != len(all) {
+			s.t.Fatalf("Register of %d: told of %d", len(all), len(done))
+		}
+		for i, got := range done[:101] {
+			if got.Err != nil || got.Location != all[i].Location {
+				s.t.Fatalf("round %d, %q: got %+v, want %s", round, all[i].Values, got, all[i].Location)
+			}
+		}
+		if s.h.PutPartition == nil {
+			continue
+		}
+		if got := done[101]; got.Err != nil || got.Location != place(0) {
+			s.t.Errorf("Register of what is there: got %+v, want %s", got, place(0))
+		}
+		if done[102].Err == nil {
+			s.t.Error("Register with too few values among others: no error")
+		}
+		same(s.t, "Partitions", s.listed(tab, "13"), want)
+	}
+	if got := s.h.Source.Register(ctx, tab, nil); len(got) != 0 {
+		s.t.Errorf("Register of none: %+v", got)
+	}
+	if s.h.PutPartition == nil {
+		return
+	}
+	s.h.Drop(s.t, tab.Database, tab.Name)
+	for i, got := range s.h.Source.Register(ctx, tab, all[:2]) {
+		if got.Err == nil {
+			s.t.Errorf("Register of %q where the table went: %+v", all[i].Values, got)
+		}
 	}
 }
 
@@ -223,7 +283,7 @@ func (s suite) registerAtOnce() {
 	var wg sync.WaitGroup
 	for i := range writers {
 		wg.Go(func() {
-			at[i], errs[i] = s.h.Source.Register(s.t.Context(), tab, []string{"12", "eu"}, place(100+i))
+			at[i], errs[i] = s.registerOne(s.t.Context(), tab, []string{"12", "eu"}, place(100+i))
 		})
 	}
 	wg.Wait()

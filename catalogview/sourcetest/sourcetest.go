@@ -66,6 +66,7 @@ func Run(t *testing.T, makeHarness func(t *testing.T) Harness) {
 		{"PartitionsEndEarly", suite.partitionsEndEarly},
 		{"Register", suite.register},
 		{"RegisterAtOnce", suite.registerAtOnce},
+		{"RegisterMany", suite.registerMany},
 		{"Deregister", suite.deregister},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(suite{t, makeHarness(t)}) })
