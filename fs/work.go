@@ -33,7 +33,7 @@ func (f *FS) lasting() (context.Context, context.CancelFunc) {
 func (f *FS) attended(ctx context.Context, work func(ctx context.Context) error) error {
 	done, killed, over := make(chan error, 1), make(chan struct{}), make(chan struct{})
 	go func() {
-		lasting, cancel := f.lasting() //nolint:contextcheck // it outlives the request
+		lasting, cancel := f.lasting()
 		defer cancel()
 		done <- work(lasting)
 	}()

@@ -66,23 +66,39 @@ func readControl(ctx context.Context, mountpoint, name string) ([]byte, error) {
 // writeControl gives the mount a command, and returns its error. limit bounds
 // the wait for the outcome.
 func writeControl(ctx context.Context, mountpoint, command string, limit time.Duration) error {
+	if err := writeLine(ctx, rootControl(mountpoint), command, limit); err != nil {
+		return fmt.Errorf("%s: %w", mountpoint, bare(err))
+	}
+	return nil
+}
+
+// rootControl is the control file of the mount as a whole.
+func rootControl(mountpoint string) string { return filepath.Join(mountpoint, ".lakefs", "ctl") }
+
+// writeLine writes a command into a control file, and returns its error as it came.
+func writeLine(ctx context.Context, control, command string, limit time.Duration) error {
 	_, err := bounded(ctx, limit, func() (struct{}, error) {
-		f, err := os.OpenFile(filepath.Join(mountpoint, ".lakefs", "ctl"), os.O_WRONLY, 0)
+		f, err := os.OpenFile(control, os.O_WRONLY, 0)
 		if err != nil {
 			return struct{}{}, err
 		}
 		_, err = f.WriteString(command + "\n")
 		return struct{}{}, errors.Join(err, f.Close())
 	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", mountpoint, bare(err))
-	}
-	return nil
+	return err
 }
 
 // longControl is writeControl for a command that takes as long as bytes move: it is
 // waited for while the mount answers other questions, and at most for limit.
 func longControl(ctx context.Context, mountpoint, command string, limit time.Duration) error {
+	if err := longLine(ctx, mountpoint, rootControl(mountpoint), command, limit); err != nil {
+		return fmt.Errorf("%s: %w", mountpoint, bare(err))
+	}
+	return nil
+}
+
+// longLine is longControl for any control file of the mount; its error is as it came.
+func longLine(ctx context.Context, mountpoint, control, command string, limit time.Duration) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -101,5 +117,5 @@ func longControl(ctx context.Context, mountpoint, command string, limit time.Dur
 			}
 		}
 	})
-	return writeControl(ctx, mountpoint, command, limit)
+	return writeLine(ctx, control, command, limit)
 }

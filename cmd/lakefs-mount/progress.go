@@ -13,16 +13,37 @@ import (
 // progressEvery is how often a bar looks how far its work is.
 const progressEvery = 250 * time.Millisecond
 
-// progress shows on a terminal how far a long command is, in bytes. Where the
-// errors do not go to a terminal it does nothing.
+// progress shows on a terminal how far a long command is, in bytes or in steps. Where
+// the errors do not go to a terminal it does nothing.
 type progress struct {
 	bar  *progressbar.ProgressBar // nil: nobody would see it
 	done int64                    // bytes of what was done before
 }
 
+// onTerminal tells whether somebody sees a bar.
+func (p *program) onTerminal() bool {
+	f, ok := p.stderr.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// newSteps is for work in steps (what they are: "files"), of which it is not known yet
+// how many there will be: until then it shows how many are done, and how fast.
+func (p *program) newSteps(steps string) *progress {
+	if !p.onTerminal() {
+		return &progress{}
+	}
+	bar := progressbar.NewOptions64(
+		-1, progressbar.OptionSetWriter(p.stderr), progressbar.OptionSetDescription(steps), progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(), progressbar.OptionSetItsString(steps), progressbar.OptionFullWidth(),
+		progressbar.OptionThrottle(progressEvery/4), progressbar.OptionClearOnFinish(), progressbar.OptionSetSpinnerChangeInterval(0),
+	)
+	_ = bar.RenderBlank() // a terminal that is gone stops nothing
+	return &progress{bar: bar}
+}
+
 // newProgress is for work on so many bytes in all.
 func (p *program) newProgress(total int64) *progress {
-	if f, ok := p.stderr.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) || total == 0 {
+	if !p.onTerminal() || total == 0 {
 		return &progress{}
 	}
 	bar := progressbar.NewOptions64(
@@ -36,6 +57,28 @@ func (p *program) newProgress(total int64) *progress {
 // follow does one piece of the work, of size bytes; meanwhile moved says how many
 // of them are done.
 func (g *progress) follow(ctx context.Context, size int64, moved func(context.Context) int64, work func() error) error {
+	err := g.during(ctx, func(ctx context.Context) { g.show(g.done + min(moved(ctx), size)) }, work)
+	if g.bar != nil {
+		g.done += size
+		g.show(g.done)
+	}
+	return err
+}
+
+// steps does all of the work; meanwhile counted says how many steps are done, and of
+// how many (0: not known).
+func (g *progress) steps(ctx context.Context, counted func(context.Context) (done, total int64), work func() error) error {
+	return g.during(ctx, func(ctx context.Context) {
+		done, total := counted(ctx)
+		if total > 0 && total != g.bar.GetMax64() {
+			g.bar.ChangeMax64(total)
+		}
+		g.show(done)
+	}, work)
+}
+
+// during calls look again and again while work is done, where somebody sees the bar.
+func (g *progress) during(ctx context.Context, look func(context.Context), work func() error) error {
 	if g.bar == nil {
 		return work()
 	}
@@ -47,7 +90,7 @@ func (g *progress) follow(ctx context.Context, size int64, moved func(context.Co
 		for {
 			select {
 			case <-tick.C:
-				g.show(g.done + min(moved(ctx), size))
+				look(ctx)
 			case <-ctx.Done():
 				return
 			}
@@ -56,8 +99,6 @@ func (g *progress) follow(ctx context.Context, size int64, moved func(context.Co
 	err := work()
 	stop()
 	watching.Wait()
-	g.done += size
-	g.show(g.done)
 	return err
 }
 

@@ -177,6 +177,9 @@ func (p *program) printMount(s mountStatus) error {
 	if len(list.Local) > 0 {
 		p.printf("%s: local, of this mount alone: %s\n", quoted(s.MountPoint), filesText(list.Local))
 	}
+	if err := p.printPending(s); err != nil {
+		return err
+	}
 	staged := list.Staged
 	if len(staged) == 0 {
 		return nil

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+
+	"github.com/lakefs-mount/lakefs-mount/fs"
+)
+
+// jobAsk is a line for a control file, which the mount works on as a job: it goes on
+// if this program ends.
+type jobAsk struct {
+	mountpoint string
+	control    string // the path of the control file
+	verb, rest string // "VERB --job ID REST"
+	what       string // it is, for messages: "the repair of …"
+	steps      string // what the job counts
+	next       func() string // what to do when it has failed; said behind the reason
+}
+
+// errInterrupted: the user ended the wait, and not the job.
+var errInterrupted = errors.New("interrupted")
+
+// runJob has the mount do it, shows its progress, and returns the job as the mount
+// tells of it, also beside an error of the job itself; without an ID where the mount
+// was not asked, or does not tell.
+func (p *program) runJob(ctx context.Context, a jobAsk) (fs.JobStatus, error) {
+	if err := knowsJobs(ctx, a.mountpoint, a.verb); err != nil {
+		return fs.JobStatus{}, err
+	}
+	asked, stop := signal.NotifyContext(ctx, os.Interrupt, unix.SIGTERM)
+	defer stop()
+	id := uuid.NewString()
+	line := a.verb + " --job " + id
+	if a.rest != "" {
+		line += " " + a.rest
+	}
+	bar := p.newSteps(a.steps)
+	err := bar.steps(
+		asked,
+		func(ctx context.Context) (done, total int64) {
+			job, _ := jobOf(ctx, a.mountpoint, id)
+			return job.Done, job.Total
+		},
+		func() error { return longLine(asked, a.mountpoint, a.control, line, publishLimit) },
+	)
+	bar.clear()
+	job, told := jobOf(ctx, a.mountpoint, id)
+	switch {
+	case err == nil:
+		return job, nil
+	case asked.Err() != nil && ctx.Err() == nil:
+		return job, fmt.Errorf("%s: %w here, and not in the mount, which goes on with it: its outcome is that of the job %q in %q", a.what, errInterrupted, id, a.mountpoint+"/.lakefs/jobs.json")
+	case told && job.Error != "":
+		return job, fmt.Errorf("%s: %s%s", a.what, printable(job.Error), a.next())
+	case errors.Is(err, unix.EBUSY): //nolint:forbidigo // the mount's answer
+		return job, fmt.Errorf("%s: another one of it is under way: %q shows it", a.what, a.mountpoint+"/.lakefs/jobs.json")
+	}
+	return job, fmt.Errorf("%s: %w (the mount's log says why)%s", a.what, bare(err), a.next())
+}
+
+// knowsJobs refuses a mount that does not tell of jobs.
+func knowsJobs(ctx context.Context, mountpoint, verb string) error {
+	_, err := readControl(ctx, mountpoint, "jobs.json")
+	switch {
+	case errors.Is(err, iofs.ErrNotExist):
+		version := "an older one"
+		if raw, unknown := readControl(ctx, mountpoint, "version"); unknown == nil {
+			version = printable(strings.TrimSpace(string(raw)))
+		}
+		return fmt.Errorf("the mount at %q is of another version (%s), which has no %s: unmount it, and mount it with this one", mountpoint, version, verb)
+	case errors.Is(err, iofs.ErrPermission):
+		return fmt.Errorf("the mount at %q is another user's: %s is for them, or for root with --allow-other", mountpoint, verb)
+	case err != nil:
+		return fmt.Errorf("ask the mount at %q: %w", mountpoint, bare(err))
+	}
+	return nil
+}
+
+// jobOf is what the mount tells of a job.
+func jobOf(ctx context.Context, mountpoint, id string) (fs.JobStatus, bool) {
+	raw, err := readControl(ctx, mountpoint, "jobs.json")
+	var all struct {
+		Jobs []fs.JobStatus `json:"jobs"`
+	}
+	if err != nil || json.Unmarshal(raw, &all) != nil {
+		return fs.JobStatus{}, false
+	}
+	for _, job := range all.Jobs {
+		if job.ID == id {
+			return job, true
+		}
+	}
+	return fs.JobStatus{}, false
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// pendingWork is what the mount's status tells of work that somebody has to finish.
+type pendingWork struct {
+	// Transactions are open: their files are staged until a commit.
+	Transactions []struct {
+		Path       string    `json:"path"`
+		Files      int       `json:"files"`
+		Bytes      int64     `json:"bytes"`
+		Created    time.Time `json:"created"` // of the first file
+		Committing bool      `json:"committing"`
+	} `json:"transactions"`
+	// Unregistered are partitions with files that the catalog did not take.
+	Unregistered []struct {
+		Path   string `json:"path"`
+		Reason string `json:"reason"`
+	} `json:"unregistered"`
+}
+
+// pending is what the mount tells of it.
+func (s mountStatus) pending() (p pendingWork) {
+	if len(s.Status) == 0 || json.Unmarshal(s.Status, &p) != nil {
+		return pendingWork{}
+	}
+	return p
+}
+
+// printPending prints the open transactions and the unregistered partitions of a mount.
+func (p *program) printPending(s mountStatus) error {
+	pending := s.pending()
+	w := tabwriter.NewWriter(p.stdout, 0, 8, 2, ' ', 0)
+	row := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) } // Flush tells
+	if open := pending.Transactions; len(open) > 0 {
+		row(fmt.Sprintf("\nOpen transactions in %s:", quoted(s.MountPoint)))
+		row("PATH", "FILES", "SIZE", "AGE", "STATE")
+		for _, t := range open[:min(len(open), shownMax)] {
+			state, age := "open", "-" // it has no file
+			if !t.Created.IsZero() {
+				age = time.Since(t.Created).Truncate(time.Second).String()
+			}
+			if t.Committing {
+				state = "committing"
+			}
+			row(quoted(t.Path), fmt.Sprint(t.Files), sizeText(t.Bytes), age, state)
+		}
+		moreRows(row, len(open))
+	}
+	if left := pending.Unregistered; len(left) > 0 {
+		row(fmt.Sprintf("\nNot in the catalog of %s (it is tried again; at once by lakefs-mount repair TABLE):", quoted(s.MountPoint)))
+		row("PARTITION", "REASON")
+		for _, u := range left[:min(len(left), shownMax)] {
+			row(quoted(u.Path), printable(u.Reason))
+		}
+		moreRows(row, len(left))
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("write status: %w", err)
+	}
+	return nil
+}
+
+func moreRows(row func(...string), n int) {
+	if n > shownMax {
+		row(fmt.Sprintf("and %d more: --json lists them", n-shownMax))
+	}
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lakefs-mount/lakefs-mount/table"
+)
+
+const setFormatLong = `Changes the format that the catalog has of one partition, or of a table: that entry
+alone. Of a table the partitions that are there keep theirs.
+
+PATH is the partition's or the table's directory in a mount. FORMAT is one of
+TEXTFILE, SEQUENCEFILE, ORC, PARQUET, AVRO, RCFILE and JSONFILE, or names classes:
+
+    lakefs-mount set-format PATH INPUTFORMAT "'class'" OUTPUTFORMAT "'class'" SERDE "'class'"
+
+No file is changed: say the format that the files have. Refused for tables of Spark's
+data sources, for views, and for partitions of manifests, which have no entry.`
+
+// formatKeywords are those of STORED AS.
+func formatKeywords() []string {
+	return []string{"TEXTFILE", "SEQUENCEFILE", "ORC", "PARQUET", "AVRO", "RCFILE", "JSONFILE"}
+}
+
+func (p *program) setFormatCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "set-format [flags] PATH FORMAT…",
+		Short: "Change the format that the catalog has of a partition or a table",
+		Long:  setFormatLong,
+		Args:  arguments(2, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			format := strings.Join(args[1:], " ")
+			if _, err := table.ParseFormatChange(format); err != nil {
+				return usagef("%w; FORMAT is one of %s, or names classes", err, strings.Join(formatKeywords(), ", "))
+			}
+			at, err := placeOf(cmd.Context(), args[0])
+			if err == nil {
+				err = at.writable()
+			}
+			if err == nil {
+				err = at.entry()
+			}
+			if err == nil {
+				err = at.directory(cmd.Context(), "partition or table")
+			}
+			if err != nil {
+				return err
+			}
+			job, err := p.runJob(cmd.Context(), jobAsk{
+				mountpoint: at.mount.path, control: rootControl(at.mount.path), verb: "set-format", rest: strconv.Quote(at.below) + " " + format,
+				what: fmt.Sprintf("set-format of %q", at.below), steps: "steps", next: func() string { return "; nothing was changed" },
+			})
+			return p.tellJob(job, err, asJSON, func() error {
+				p.printf("%s is %s in the catalog\n", quoted(at.below), printable(format))
+				return nil
+			})
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			switch len(args) {
+			case 0:
+				return nil, cobra.ShellCompDirectiveFilterDirs
+			case 1:
+				return append(formatKeywords(), "INPUTFORMAT"), cobra.ShellCompDirectiveNoFileComp
+			}
+			return []cobra.Completion{"OUTPUTFORMAT", "SERDE"}, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "the outcome as JSON: the mount's job")
+	return cmd
+}
+
+// entry refuses what is above the tables: only they and their partitions have formats.
+func (at place) entry() error {
+	if strings.Count(at.below, "/") == 0 {
+		return fmt.Errorf("%q has no format: name the directory of a table or of a partition", at.path)
+	}
+	return nil
+}
