@@ -20,10 +20,10 @@ import (
 // if this program ends.
 type jobAsk struct {
 	mountpoint string
-	control    string // the path of the control file
-	verb, rest string // "VERB --job ID REST"
-	what       string // it is, for messages: "the repair of …"
-	steps      string // what the job counts
+	control    string        // the path of the control file
+	verb, rest string        // "VERB --job ID REST"
+	what       string        // it is, for messages: "the repair of …"
+	steps      string        // what the job counts
 	next       func() string // what to do when it has failed; said behind the reason
 }
 
