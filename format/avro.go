@@ -3,6 +3,7 @@ package format
 import (
 	"bytes"
 	"io"
+	"unicode/utf8"
 )
 
 const (
@@ -59,12 +60,15 @@ func avroMetadata(c *cursor) {
 			c.varint()
 		}
 		for ; n > 0 && c.err == nil; n-- {
-			if avroKey(c) == "avro.schema" {
+			switch avroKey(c) {
+			case "avro.schema":
 				avroSchema(c)
 				schema = true
-				continue
+			case "avro.codec":
+				avroCodec(c)
+			default:
+				c.skip(avroLength(c))
 			}
-			c.skip(avroLength(c))
 		}
 	}
 	if !schema {
@@ -87,6 +91,17 @@ func avroKey(c *cursor) string {
 	return string(short[:n])
 }
 
+// avroCodec wants the name of a codec, whichever.
+func avroCodec(c *cursor) {
+	at := c.off
+	for n := avroLength(c); n > 0 && c.err == nil; n-- {
+		if b := c.byte(); !wordByte(b) && b != '_' {
+			c.failf("the codec at byte %d is no name: damaged, write it again", at)
+		}
+	}
+}
+
+// avroSchema wants the schema to be JSON, and one of Avro's.
 func avroSchema(c *cursor) {
 	n := avroLength(c)
 	at := c.off
@@ -95,14 +110,26 @@ func avroSchema(c *cursor) {
 	}
 	end := c.end
 	c.section("the schema", at, c.off)
+	var text []byte
 	var scan jsonScan
 	for c.err == nil && c.off < c.end {
-		if scan.push(c.byte()); scan.reason != "" {
+		b := c.byte()
+		if scan.push(b); scan.reason != "" {
 			c.failf("byte %d: the schema is not JSON: %s", c.off-1, scan.reason)
+		}
+		if n <= avroSchemaBytes {
+			text = append(text, b)
 		}
 	}
 	if !scan.whole() {
 		c.failf("byte %d: the schema is not JSON: it ends in the middle of a value", c.off)
+	}
+	if text != nil && c.err == nil {
+		if !utf8.Valid(text) {
+			c.failf("the schema at byte %d is not UTF-8: damaged, write it again", at)
+		} else if flaw := schemaFlaw(text); flaw != "" {
+			c.failf("the schema at byte %d: %s: damaged, write it again", at, flaw)
+		}
 	}
 	c.section("the header", c.off, end)
 }

@@ -3,11 +3,13 @@
 //
 // Guarantees: a check never says that a Parquet or ORC file is whole which was cut
 // anywhere, nor an Avro file which was cut anywhere but between two of its blocks
-// (there it is a whole one of fewer rows). It allocates some 64 KiB, whatever the
-// file's size and whatever it holds; it reads the ends of the file, and of a footer
-// all of it. What an engine could read is not refused: where writers are known to
-// differ, the check is lenient. No value in the file is trusted: a panic in the check
-// is a failed check.
+// (there it is a whole one of fewer rows). It reads the ends of the file, and of a
+// footer all of it, but none of the data. It allocates some 64 KiB, whatever the file's
+// size and whatever it holds; and some MiB more at most for what has to be decoded to be
+// looked into: a compressed footer of ORC, Arrow's schema, Avro's schema. What is larger
+// than their limits is not looked into. What engines read is not refused: where writers
+// are known to differ, the check is lenient. No value in the file is trusted: a panic in
+// the check is a failed check.
 package format
 
 import (

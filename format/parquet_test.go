@@ -3,19 +3,31 @@ package format
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
 )
 
+// A schema of one column, c, as elements of a list, of which its first is the root.
+const (
+	root = "\x48\x01r\x15\x02\x00"
+	leaf = "\x15\x04\x38\x01c\x00"
+)
+
 // compact is a footer, field by field, in Thrift's compact protocol: a version, a
-// schema of one element that says nothing, no rows, and row groups.
-func compact(groups string) string { return "\x15\x02\x19\x1c\x00\x16\x00\x19" + groups + "\x00" }
+// schema of one column, no rows, and row groups.
+func compact(groups string) string {
+	return "\x15\x02\x19\x2c" + root + leaf + "\x16\x00\x19" + groups + "\x00"
+}
 
 // column is a row group of one column: n bytes at an offset, each below 64.
 func column(n, at byte) string {
-	return "\x1c\x19\x1c\x3c\x76" + string(n<<1) + "\x26" + string(at<<1) + "\x00\x00\x00"
+	return group("\x26\x00\x1c\x15\x04\x19\x15\x00\x19\x18\x01c\x15\x00\x16\x00\x16\x00\x16" + string(n<<1) + "\x26" + string(at<<1) + "\x00")
 }
+
+// group is a row group, without rows, of one column.
+func group(column string) string { return "\x1c\x19\x1c" + column + "\x00\x16\x00\x16\x00\x00" }
 
 func TestFormatParquet(t *testing.T) {
 	file := func(magic, body, footer string) string {
@@ -28,12 +40,26 @@ func TestFormatParquet(t *testing.T) {
 		{"no rows", file("PAR1", "", none), ""},
 		{"one column", file("PAR1", "0123456789", compact(column(10, 4))), ""},
 		{"more follows the footer, as a signature does", file("PAR1", "", none+string(make([]byte, 28))), ""},
+		{"more follows the footer", file("PAR1", "", none+"x"), "ends 1 bytes early"},
+		{"Arrow's schema without a value", file("PAR1", "", strings.TrimSuffix(none, "\x00")+"\x19\x1c\x18\x0cARROW:schema\x00\x00"), "no schema of Arrow's"},
 		{"a column of no bytes anywhere", file("PAR1", "", compact(column(0, 0))), ""},
 		{"data too long", file("PAR1", "0123456789", compact(column(11, 4))), "column 0 of row group 0 has 11 bytes at byte 4, but data is in bytes 4 to 14"},
 		{"data in the magic", file("PAR1", "0123456789", compact(column(10, 3))), "10 bytes at byte 3"},
 		{"data missing", file("PAR1", "", compact(column(10, 4))), "parts of which one is missing"},
 		{"no schema", file("PAR1", "", "\x15\x02\x19\x0c\x16\x00\x19\x0c\x00"), "no schema"},
-		{"no rows told", file("PAR1", "", "\x15\x02\x19\x1c\x00\x29\x0c\x00"), "no number of rows"},
+		{"no rows told", file("PAR1", "", "\x15\x02\x19\x1c\x48\x01r\x00\x29\x0c\x00"), "no number of rows"},
+		{"no columns", file("PAR1", "", "\x15\x02\x19\x1c\x48\x01r\x00\x16\x00\x19\x0c\x00"), ""},
+		{"a schema without names", file("PAR1", "", "\x15\x02\x19\x1c\x00\x16\x00\x19\x0c\x00"), "element of the schema at byte 8 has no name"},
+		{"a name that is no text", file("PAR1", "", "\x15\x02\x19\x1c\x48\x01\xff\x00\x16\x00\x19\x0c\x00"), "not UTF-8"},
+		{"a column that is missing", file("PAR1", "", "\x15\x02\x19\x1c"+root+"\x16\x00\x19\x0c\x00"), "lacks 1 columns"},
+		{"a column of nothing", file("PAR1", "", "\x15\x02\x19\x3c"+root+leaf+leaf+"\x16\x00\x19\x0c\x00"), "no tree of columns"},
+		{"rows of no group", file("PAR1", "", "\x15\x02\x19\x2c"+root+leaf+"\x16\x04\x19\x0c\x00"), "tells of 2 rows, its row groups of 0"},
+		{"a row group without columns", file("PAR1", "", compact("\x1c\x19\x0c\x16\x00\x16\x00\x00")), "row group 0 has 0 columns, the schema 1"},
+		{"a column without metadata", file("PAR1", "", compact(group("\x26\x00"))), "has no metadata"},
+		{"a column encrypted by a key of its own", file("PAR1", "", compact(group("\x26\x00\x6c\x00"))), ""},
+		{"a column that tells nothing", file("PAR1", "", compact(group("\x26\x00\x1c\x00"))), "the column's metadata at byte 29 has no type"},
+		{"Arrow's schema that is not base64", file("PAR1", "", strings.TrimSuffix(none, "\x00")+"\x19\x1c\x18\x0cARROW:schema\x18\x02x!\x00\x00"), "Arrow's schema, of 2 bytes at byte 42, is damaged"},
+		{"Arrow's schema cut", file("PAR1", "", strings.TrimSuffix(none, "\x00")+"\x19\x1c\x18\x0cARROW:schema\x18\x10/////wgAAAAQAAAA\x00\x00"), "Arrow's schema, of 16 bytes"},
 		{"row groups of numbers", file("PAR1", "", compact("\x15\x02")), "a list of type 5"},
 		{"no such type", file("PAR1", "", "\x1e\x00"), "type 14"},
 		{"footer too short", file("PAR1", "", "x"), "the footer is not whole"},

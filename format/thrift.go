@@ -1,5 +1,7 @@
 package format
 
+import "unicode/utf8"
+
 // Types of Thrift's compact protocol, as fields and lists name them.
 const (
 	thriftTrue   = 1
@@ -69,6 +71,16 @@ func (t thrift) structs(on func()) (n uint64) {
 	return n
 }
 
+// listOf reads past a list of elements of one type, which are not looked at.
+func (t thrift) listOf(typ byte) {
+	at := t.off
+	n, is := t.list()
+	if n > 0 && is != typ {
+		t.failf("%s is damaged: a list of type %d at byte %d, not of %d", t.what, is, at, typ)
+	}
+	t.skipElements(n, 1, typ)
+}
+
 // skipValue reads past the value of a field.
 func (t thrift) skipValue(typ byte, depth int) {
 	if typ != thriftTrue && typ != thriftFalse { // a field's bool is its type
@@ -112,6 +124,71 @@ func (t thrift) skipElements(n uint64, depth int, types ...byte) {
 	for i := uint64(0); i < n && t.err == nil; i++ {
 		for _, typ := range types {
 			t.skipElement(typ, depth+1)
+		}
+	}
+}
+
+// text reads a string, of which it returns the first bytes. One that is not UTF-8 is a
+// flaw.
+func (t thrift) text() string {
+	var short [16]byte
+	n := t.uvarint()
+	at := t.off
+	if n > uint64(t.end-t.off) {
+		t.skip(n)
+		return ""
+	}
+	var r [utf8.UTFMax]byte // the character that is being read
+	have := 0
+	for i := range n {
+		b := t.byte()
+		if i < uint64(len(short)) {
+			short[i] = b
+		}
+		if have == 0 && b < utf8.RuneSelf {
+			continue
+		}
+		r[have] = b
+		if have++; utf8.FullRune(r[:have]) {
+			if c, size := utf8.DecodeRune(r[:have]); c == utf8.RuneError && size == 1 {
+				break
+			}
+			have = 0
+		}
+	}
+	if have > 0 {
+		t.failf("%s is damaged: the text of %d bytes at byte %d is not UTF-8", t.what, n, at)
+	}
+	return string(short[:min(n, uint64(len(short)))])
+}
+
+// field is one that a struct must have.
+type field struct {
+	id   int64
+	typ  byte
+	name string // for people
+}
+
+// needs tells whether a struct has the fields that it must have.
+type needs struct {
+	fields []field
+	seen   uint64 // which of them, by bit
+}
+
+// see notes a field. One of another type than it must be is none, to readers too.
+func (n *needs) see(id int64, typ byte) {
+	for i, f := range n.fields {
+		if f.id == id && f.typ == typ {
+			n.seen |= 1 << i
+		}
+	}
+}
+
+// have fails if one of them is missing in what was read, which began at byte at.
+func (t thrift) have(n needs, what string, at int64) {
+	for i, f := range n.fields {
+		if n.seen&(1<<i) == 0 {
+			t.failf("the %s at byte %d has no %s: damaged, write it again", what, at, f.name)
 		}
 	}
 }
