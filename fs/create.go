@@ -31,6 +31,9 @@ func (d *dirNode) Create(ctx context.Context, base string, flags, mode uint32, o
 		return nil, nil, 0, toErrno(err)
 	}
 	path := child(dir, base)
+	if n, ok := d.fs.draftAt(path); ok {
+		return d.createDraft(ctx, n, flags, mode, out)
+	}
 	work, cancel := d.fs.background()
 	defer cancel()
 	held, err := d.fs.backups.lockPaths(path)

@@ -83,6 +83,9 @@ func (d *dirNode) Lookup(ctx context.Context, base string, out *fuse.EntryOut) (
 		return d.control(ctx, dir, out), 0
 	}
 	path, tid := child(dir, base), thread(ctx)
+	if draft := d.fs.drafts.found(path, tid); draft != nil {
+		return draft.entry(out), 0
+	}
 	s, turned, busy := d.fs.names.stagedAt(path, tid)
 	work, cancel := d.fs.work(ctx)
 	defer cancel()
@@ -107,7 +110,7 @@ func (d *dirNode) Lookup(ctx context.Context, base string, out *fuse.EntryOut) (
 		}
 		return nil, d.absent(path, err, out)
 	}
-	return d.fs.inode(ctx, d, n, busy, out)
+	return d.fs.inode(ctx, d, n, busy || d.fs.drafts.busy(path), out)
 }
 
 // absent answers a look-up that found nothing. Only a certain absence may be

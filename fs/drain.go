@@ -84,6 +84,7 @@ func (i *inFlight) idles() <-chan struct{} {
 func (f *FS) Drain(ctx context.Context) []staging.Record {
 	f.draining.Store(true)
 	f.endDepartures(ctx)
+	defer f.reportDrafts()
 	return f.settle(ctx)
 }
 

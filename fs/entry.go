@@ -40,7 +40,7 @@ func (f *FS) entryInode(ctx context.Context, d *dirNode, n catalogview.Node, out
 
 func (e *entryNode) attributes(a *fuse.Attr) {
 	e.fs.fill(a, e.ino, e.node.Size, e.node.ModTime)
-	a.Mode = syscall.S_IFREG | uint32(e.fs.FileMode&0o444&^e.fs.Umask)
+	a.Mode = syscall.S_IFREG | e.fs.entryMode(e.node.Path)
 	a.Uid, a.Gid = e.fs.UID, e.fs.GID
 }
 
@@ -51,20 +51,34 @@ func (e *entryNode) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.Attr
 	return 0
 }
 
-// Setattr is refused: entries are the catalog's.
-func (e *entryNode) Setattr(context.Context, gofs.FileHandle, *fuse.SetAttrIn, *fuse.AttrOut) syscall.Errno {
-	return toErrno(errEntryWrite)
+// Setattr takes a new size of a table's entry, where it may be written: that is a new
+// version. It has no mode, owner or time to set; tools that set them go on.
+func (e *entryNode) Setattr(ctx context.Context, _ gofs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+	if !e.fs.WriteEntries {
+		return toErrno(errEntryWrite)
+	}
+	if _, ok := in.GetSize(); ok {
+		return e.fs.rewrite(ctx, e.node.Path)
+	}
+	if err := e.fs.mayWriteEntries(e.node.Path); err != nil {
+		return e.fs.fail("setattr", e.node.Path, err)
+	}
+	return e.Getattr(ctx, nil, out)
 }
 
 // Open fetches the entry. A newer version than the node's is for the kernel to
 // look up again; it is kept for this thread, so that an entry that is replaced
 // all the time turns nobody away twice.
 func (e *entryNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, uint32, syscall.Errno) {
-	if flags&syscall.O_ACCMODE != syscall.O_RDONLY {
-		return nil, 0, toErrno(errEntryWrite)
+	if opensToWrite(flags) {
+		if !e.fs.WriteEntries {
+			return nil, 0, toErrno(errEntryWrite)
+		}
+		return nil, 0, e.fs.rewrite(ctx, e.node.Path)
 	}
 	tid := thread(ctx)
 	if t := e.fs.entries.take(tid, e.node.Path); t != nil && t.node.ETag == e.node.ETag {
+		e.read(tid)
 		return &contentHandle{data: t.data}, fuse.FOPEN_KEEP_CACHE, 0
 	}
 	work, cancel := e.fs.work(ctx)
@@ -78,11 +92,19 @@ func (e *entryNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, ui
 		e.fs.entries.promise(tid, &entryTurn{node: n, data: data})
 		return nil, 0, toErrno(errSuperseded)
 	}
+	e.read(tid)
 	return &contentHandle{data: data}, fuse.FOPEN_KEEP_CACHE, 0
 }
 
+// read notes that the process of thread tid reads this version.
+func (e *entryNode) read(tid uint32) {
+	if e.fs.WriteEntries {
+		e.fs.drafts.reads.note(e.fs.proc.programOf(tid), e.node.Path, e.node.ETag)
+	}
+}
+
 // entryPath reports whether a catalog entry would be at path: NAME.json in the
-// root or in a database. Writing one is for --catalog-writes, which is not yet.
+// root or in a database.
 func entryPath(path string) bool {
 	return strings.Count(path, "/") < 2 && strings.HasSuffix(path, ".json")
 }

@@ -23,6 +23,8 @@ var (
 	errWriteLevel     = errors.New("not allowed by --write")
 	errDraining       = errors.New("the mount is being taken down")
 	errEntryWrite     = errors.New("catalog entries are not writable here")
+	errDatabaseEntry  = errors.New("a database's entry is not changed through a mount: change it in the catalog")
+	errEntryMove      = errors.New("a table's entry keeps its name: write one of the new name, and remove the old one")
 	errControl        = errors.New("control files cannot be changed")
 	errFixedDirectory = errors.New("databases and tables are made in the catalog")
 	errIsDirectory    = errors.New("is a directory")
@@ -58,6 +60,7 @@ var errnos = []struct { //nolint:gochecknoglobals // a constant table
 	{table.ErrInsertOnly, syscall.EROFS},
 	{catalogview.ErrNameTooLong, syscall.ENAMETOOLONG},
 	{catalogview.ErrLevel, syscall.EPERM},
+	{catalogview.ErrEntry, syscall.EINVAL},
 	{catalogview.ErrLinkLoop, syscall.ELOOP},
 	{objectstore.ErrNoSpace, syscall.ENOSPC},
 	{objectstore.ErrTooLarge, syscall.EFBIG},
@@ -76,6 +79,8 @@ var errnos = []struct { //nolint:gochecknoglobals // a constant table
 	{errWriteLevel, syscall.EPERM},
 	{errDraining, syscall.ESHUTDOWN},
 	{errEntryWrite, syscall.EACCES},
+	{errDatabaseEntry, syscall.EACCES},
+	{errEntryMove, syscall.EPERM},
 	{errControl, syscall.EPERM},
 	{errFixedDirectory, syscall.EPERM},
 	{errIsDirectory, syscall.EISDIR},

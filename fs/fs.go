@@ -19,8 +19,8 @@
 // takes the same way.
 //
 // Lock order, outermost first: away.lock, stagedNode.commit, stagedNode.mu, names.mu,
-// lockTable.mu. Only away.lock and stagedNode.commit, a file's own commit lock, are
-// held across calls to the store; LOOKUP never takes them.
+// lockTable.mu; draftNode.commit, draftNode.mu, drafts.mu. Only away.lock and the
+// commit locks, a file's own, are held across calls to the store; LOOKUP never takes them.
 package fs
 
 import (
@@ -121,6 +121,7 @@ type FS struct {
 	mapped  *writeBacks
 	proc    processTable
 	entries entryTurns
+	drafts  drafts
 	jobs    jobs
 	// ctls counts the nodes of control files, one a look-up: the kernel lets one write
 	// at a time to a node, and no command is to wait for another's end.

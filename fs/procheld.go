@@ -34,6 +34,35 @@ func (p processTable) closing(pid uint32, ino uint64) question[closingProcess] {
 	})
 }
 
+// closeFacts asks who closes a descriptor of inode ino by thread tid, and who still
+// holds it. It was opened by thread openedBy of process opener; wrote are those who
+// wrote. doubt is what was not found out in time.
+func (p processTable) closeFacts(tid, opener, openedBy uint32, ino uint64, wrote *writerGroups) (fl flushFacts, doubt *question[closingProcess]) {
+	if tid == 0 || opener == 0 {
+		return flushFacts{opener: true}, nil // another pid namespace: all that can be told
+	}
+	closer := opener
+	if tid != openedBy {
+		if closer = p.threadGroup(tid); closer == 0 {
+			closer = tid // no answer in time: the thread tells of its own end at least
+		}
+	}
+	if closer != opener {
+		ino = 0
+	}
+	look := p.closing(closer, ino)
+	now, inTime := look.answer(procLimit)
+	switch {
+	case !inTime: // inside execve, by all likelihood: the RELEASE asks again
+		return flushFacts{held: true}, &look
+	case now.end == endKilled && (closer == opener || wrote.has(closer)):
+		return flushFacts{killed: true, opener: closer == opener}, nil
+	case closer != opener:
+		return flushFacts{}, nil
+	}
+	return flushFacts{opener: true, held: now.held}, nil
+}
+
 // hold is how a process has a file open for writing.
 type hold int
 

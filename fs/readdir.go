@@ -226,7 +226,7 @@ func (h *dirHandle) Lookup(ctx context.Context, base string, out *fuse.EntryOut)
 		return h.dir.Lookup(ctx, base, out)
 	}
 	_, _, busy := h.dir.fs.names.stagedAt(h.last.Path, 0)
-	return h.dir.fs.inode(ctx, h.dir, h.last, busy, out)
+	return h.dir.fs.inode(ctx, h.dir, h.last, busy || h.dir.fs.drafts.busy(h.last.Path), out)
 }
 
 // Seekdir goes on behind entry off; 0 begins a new listing.

@@ -40,6 +40,9 @@ func (f *FS) unlink(ctx context.Context, path string) error {
 	if _, base := parent(path); base == controlName {
 		return errIsDirectory
 	}
+	if handled, err := f.removeEntry(ctx, path); handled {
+		return err
+	}
 	s, _, _ := f.names.stagedAt(path, 0) // first: it may be published between the two looks
 	if s != nil && belowStagingTree(path) {
 		return f.unlinkStaged(ctx, path) // what the store has there shows from now on

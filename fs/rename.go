@@ -22,7 +22,7 @@ var _ gofs.NodeRenamer = (*dirNode)(nil)
 const renameNoReplace = 1 // RENAME_NOREPLACE
 
 // Rename moves a file, published or not, or a directory that is no partition.
-func (d *dirNode) Rename(_ context.Context, base string, newParent gofs.InodeEmbedder, newBase string, flags uint32) syscall.Errno {
+func (d *dirNode) Rename(request context.Context, base string, newParent gofs.InodeEmbedder, newBase string, flags uint32) syscall.Errno {
 	to, ok := newParent.(*dirNode)
 	if !ok || base == controlName || newBase == controlName {
 		return toErrno(errControl)
@@ -41,6 +41,9 @@ func (d *dirNode) Rename(_ context.Context, base string, newParent gofs.InodeEmb
 	ctx, cancel := d.fs.lasting()
 	defer cancel()
 	m := move{fs: d.fs, from: child(dir, base), to: child(newDir, newBase), noReplace: flags&renameNoReplace != 0}
+	if handled, err := d.fs.renameEntry(request, m.from, m.to, m.noReplace); handled {
+		return d.fs.fail("rename", m.from, err)
+	}
 	return d.fs.fail("rename", m.from, m.run(ctx))
 }
 

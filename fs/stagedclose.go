@@ -106,34 +106,13 @@ func (s *stagedNode) tornFor(h *stagedHandle, tid uint32) syscall.Errno {
 
 // flushFacts asks /proc who closes, and who still holds the file.
 func (s *stagedNode) flushFacts(ctx context.Context, h *stagedHandle) flushFacts {
-	tid := thread(ctx)
-	if tid == 0 || h.opener == 0 {
-		return flushFacts{opener: true} // another pid namespace: all that can be told
-	}
-	closer := h.opener
-	if tid != h.thread {
-		if closer = s.fs.proc.threadGroup(tid); closer == 0 {
-			closer = tid // no answer in time: the thread tells of its own end at least
-		}
-	}
-	var ino uint64
-	if closer == h.opener {
-		ino = s.name.ino
-	}
-	look := s.fs.proc.closing(closer, ino)
-	now, inTime := look.answer(procLimit)
-	switch {
-	case !inTime: // inside execve, by all likelihood: the RELEASE asks again
+	fl, doubt := s.fs.proc.closeFacts(thread(ctx), h.opener, h.thread, s.name.ino, &s.wrote)
+	if doubt != nil {
 		s.mu.Lock()
-		s.doubts = append(s.doubts, look)
+		s.doubts = append(s.doubts, *doubt)
 		s.mu.Unlock()
-		return flushFacts{held: true}
-	case now.end == endKilled && (closer == h.opener || s.wrote.has(closer)):
-		return flushFacts{killed: true, opener: closer == h.opener}
-	case closer != h.opener:
-		return flushFacts{}
 	}
-	return flushFacts{opener: true, held: now.held}
+	return fl
 }
 
 // doubtLimit bounds the wait for what a FLUSH could not find out in time.
