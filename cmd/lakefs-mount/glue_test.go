@@ -112,7 +112,6 @@ func TestGlueRefusesWhatItCannotServe(t *testing.T) {
 		{"endpoint", []string{"--glue-endpoint-url=127.0.0.1:1", "glue:", mnt}, exitUsage, []string{"--glue-endpoint-url", "http://HOST"}},
 		{"database pattern", []string{"--database=[a", "glue:", mnt}, exitUsage, []string{"--database", "[a", "pattern"}},
 		{"table pattern", []string{`--table=a\`, "glue:", mnt}, exitUsage, []string{"--table", "pattern"}},
-		{"entries", []string{"--catalog-writes=entries", "glue:", mnt}, exitUsage, []string{"--catalog-writes", "not written by this version"}},
 		{"no region", []string{"glue:", mnt}, exitUsage, []string{"no region", "--region", "AWS_REGION"}},
 		{"unsigned", []string{"--no-sign-request", "--region=eu-north-1", "glue:", mnt}, exitUsage, []string{"--no-sign-request", "Glue"}},
 		{"a folder to allow", []string{"--glue-endpoint-url=http://127.0.0.1:1", "--allow-location=" + dir, "--state-dir=" + filepath.Join(dir, "state"), "glue:", mnt}, exitFailed, []string{"--allow-location", "s3://BUCKET/PREFIX/"}},

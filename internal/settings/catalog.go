@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// catalog: which part of a catalog is served, and what of Glue.
+// catalog: which part of a catalog is served, what of it is written, and what of Glue.
 func catalog() []Setting {
 	all := []Setting{
 		{
@@ -15,7 +15,6 @@ func catalog() []Setting {
 		},
 		toggle("discover", "list directories that look like partitions and are not in the catalog too",
 			func(v *Values) *bool { return &v.Discover }),
-		catalogWrites(),
 		timeout("deregister-after", "how long a partition that was removed, and is not made again, stays in the catalog", "30s",
 			func(v *Values) *time.Duration { return &v.DeregisterAfter }),
 	}
@@ -24,12 +23,14 @@ func catalog() []Setting {
 	}
 	return append(
 		all,
+		catalogWrites(),
 		glob("database", "serve only the databases whose name matches: 'sales*' (may be repeated)", func(v *Values) *[]string { return &v.Databases }),
 		glob("table", "serve only the tables whose name matches (may be repeated)", func(v *Values) *[]string { return &v.Tables }),
 	)
 }
 
-// catalogWrites is what may be written into the catalog.
+// catalogWrites is what may be written into the catalog; of manifests, which know no
+// partitions, the entries.
 func catalogWrites() Setting {
 	return choice("catalog-writes", "what is written into the catalog: none; the partitions that files are published into, and that are removed; or also entries, by writing NAME.json",
 		CatalogWritesPartitions, []string{CatalogWritesNone, CatalogWritesPartitions, CatalogWritesEntries},

@@ -69,7 +69,6 @@ func TestMistakesAreNamed(t *testing.T) {
 		{given: Given{"endpoint-url": {"http://user@h/"}}, want: []string{"without user"}},
 		{given: Given{"glue-endpoint-url": {"127.0.0.1:5000"}}, want: []string{"--glue-endpoint-url", "http://HOST"}},
 		{given: Given{"glue-endpoint-url": {"http://u:p@h"}}, want: []string{"--glue-endpoint-url", "without user"}},
-		{given: Given{"catalog-writes": {"entries"}}, want: []string{`--catalog-writes "entries"`, "not written by this version", "none, partitions"}},
 		{given: Given{"catalog-writes": {"all"}}, want: []string{`--catalog-writes "all"`, "none, partitions"}},
 		{given: Given{"database": {"sales", "[a"}}, want: []string{`--database "[a"`, "pattern"}},
 		{given: Given{"table": {`a\`}}, want: []string{"--table", "pattern"}},
