@@ -96,5 +96,5 @@ func (v *View) noteFormat(ctx context.Context, e *entry, values []string) {
 		v.parts.drop(ofTable(func(db, name string) bool { return join(db, name) == id }))
 		return
 	}
-	v.noteRegistered(e, p)
+	v.noteRegistered(e, []*partition{v.settle(e, p)})
 }

@@ -182,14 +182,14 @@ func (r *pendingRegistrations) again(ctx context.Context, v *View) {
 	for i, p := range left {
 		if err := problems[i]; err != nil {
 			r.note(p.dir, err)
-			v.o.Log.Debug("not registered yet", slog.String("path", p.path), slog.Any("error", err))
+			v.o.Log.DebugContext(ctx, "not registered yet", slog.String("path", p.path), slog.Any("error", err))
 			continue
 		}
 		r.forget(p.dir)
 		if dirs[i] != "" {
 			r.remove(dirs[i])
 		}
-		v.o.Log.Info("a registration that failed is settled", slog.String("path", p.dir))
+		v.o.Log.InfoContext(ctx, "a registration that failed is settled", slog.String("path", p.dir))
 	}
 }
 
