@@ -120,7 +120,7 @@ func hasDirectory(entries []*entry, l tableList, name string) bool {
 
 func (v *View) readBelow(ctx context.Context, comps []string, yield yieldNode) error {
 	b, err := v.below(ctx, comps)
-	if err == nil && v.left(b) {
+	if err == nil && (v.left(b) || slices.Contains(b.comps, controlName)) {
 		err = notExist(b.path)
 	}
 	if err != nil {

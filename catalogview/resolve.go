@@ -227,7 +227,7 @@ func (v *View) writable(ctx context.Context, path string) (below, error) {
 	if b.part != nil && b.part.ReadOnly != "" {
 		return below{}, &VerdictError{Table: b.id() + "/" + strings.Join(b.comps[:len(b.table.Keys)], "/"), Class: table.ClassReadOnly, Reason: b.part.ReadOnly}
 	}
-	if slices.Contains(b.comps, controlName) {
+	if slices.Contains(b.comps, controlName) && !inTransaction(b.comps) {
 		return below{}, fmt.Errorf("%q: %w", path, ErrLevel)
 	}
 	if v.at.inSQE(b.at, b.tail) {
@@ -243,6 +243,13 @@ func (v *View) writable(ctx context.Context, path string) (below, error) {
 	}
 	_, err = b.partitionLevels(len(b.comps) - 1)
 	return b, err
+}
+
+// inTransaction says that a path below a table is one that a mount keeps the files of a
+// transaction by until they are published elsewhere: .lakefs/txn/ID and what is in it.
+// Nothing in the store lies there, or is asked for.
+func inTransaction(comps []string) bool {
+	return len(comps) >= 3 && comps[0] == controlName && comps[1] == "txn" && !slices.Contains(comps[1:], controlName)
 }
 
 // metadataError: rule 21.

@@ -96,8 +96,8 @@ func (c *Committer) unpublishOnce(ctx context.Context, t taken) (removed bool, e
 			slog.String("id", t.id), slog.String("key", t.at.Key))
 		return false, nil
 	}
-	if returner, ok := c.store.(objectstore.Returner); ok && t.file != nil && t.file.Adopted() {
-		err = returner.Return(ctx, now, t.file.SpoolPath())
+	if adopter, ok := c.store.(objectstore.Adopter); ok && t.file != nil && t.file.Adopted() {
+		err = adopter.Return(ctx, now, t.file.SpoolPath())
 	} else {
 		err = c.removeObject(ctx, now)
 	}

@@ -87,6 +87,14 @@ func (c *controlDir) Lookup(ctx context.Context, base string, out *fuse.EntryOut
 		s := &stagedDir{fs: c.fs, of: c.of, ino: c.fs.names.inode(path)}
 		c.fs.controlAttributes(&out.Attr, s.ino)
 		return c.NewInode(ctx, s, gofs.StableAttr{Mode: syscall.S_IFDIR, Ino: s.ino, Gen: 1}), 0
+	case base == transactionsName:
+		work, cancel := c.fs.work(ctx)
+		defer cancel()
+		if n, err := c.fs.View.Lookup(work, dir); err != nil || n.Kind != catalogview.KindTable {
+			return nil, c.fs.fail("control", path, errors.Join(err, objectstore.ErrNotExist))
+		}
+		in, err := c.transactionsOf(ctx, dir, out)
+		return in, toErrno(err)
 	case base == "ctl" && dir == "":
 		n := &ctlNode{fs: c.fs, ino: c.fs.names.inode(path)}
 		n.attributes(&out.Attr)
@@ -128,6 +136,9 @@ func (c *controlDir) OpendirHandle(ctx context.Context, _ uint32) (gofs.FileHand
 		names = append(names, "ctl", "jobs.json", "stats", "version")
 	}
 	list := []fuse.DirEntry{{Name: "staged", Mode: syscall.S_IFDIR, Ino: c.fs.names.inode(child(child(dir, controlName), "staged"))}}
+	if strings.Count(dir, "/") == 1 {
+		list = append(list, fuse.DirEntry{Name: transactionsName, Mode: syscall.S_IFDIR, Ino: c.fs.names.inode(child(child(dir, controlName), transactionsName))})
+	}
 	for _, n := range names {
 		list = append(list, fuse.DirEntry{Name: n, Mode: syscall.S_IFREG, Ino: c.fs.names.inode(child(child(dir, controlName), n))})
 	}

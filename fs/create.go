@@ -88,7 +88,7 @@ func (d *dirNode) vacant(ctx context.Context, path string, tid uint32, exclusive
 		taken = objectstore.ErrExist
 	}
 	_, base := parent(path)
-	if base == controlName {
+	if base == controlName || isTransactionControl(path) {
 		return catalogview.Target{}, errControl
 	}
 	if entryPath(path) {
@@ -98,6 +98,9 @@ func (d *dirNode) vacant(ctx context.Context, path string, tid uint32, exclusive
 		return catalogview.Target{}, taken
 	}
 	if err := f.mayCreate(); err != nil {
+		return catalogview.Target{}, err
+	}
+	if err := errors.Join(f.mayUse(path), f.mayLand(ctx, path, false)); err != nil {
 		return catalogview.Target{}, err
 	}
 	f.stays(path)
@@ -136,7 +139,7 @@ func (f *FS) makeDirectory(ctx context.Context, path string, mode uint32) (catal
 	defer cancel()
 	var none catalogview.Node
 	_, base := parent(path)
-	if base == controlName {
+	if base == controlName || isTransactionControl(path) {
 		return none, objectstore.ErrExist
 	}
 	if err := f.partAt(work, path); err != nil {
@@ -152,6 +155,10 @@ func (f *FS) makeDirectory(ctx context.Context, path string, mode uint32) (catal
 		return none, err
 	}
 	if inTree(path) {
+		err := errors.Join(f.mayUse(path), f.mayLand(work, path, true))
+		if err != nil {
+			return none, err
+		}
 		t, err := f.makeInTree(work, path)
 		if err != nil {
 			return none, err

@@ -79,8 +79,11 @@ func (d *dirNode) Lookup(ctx context.Context, base string, out *fuse.EntryOut) (
 	if err != nil {
 		return nil, toErrno(err)
 	}
-	if base == controlName {
+	if base == controlName && !inTransaction(dir) {
 		return d.control(ctx, dir, out), 0
+	}
+	if isTransactionControl(child(dir, base)) {
+		return d.transactionControl(ctx, dir, out)
 	}
 	path, tid := child(dir, base), thread(ctx)
 	if draft := d.fs.drafts.found(path, tid); draft != nil {
@@ -139,15 +142,21 @@ func (f *FS) inode(ctx context.Context, d *dirNode, n catalogview.Node, busy boo
 	case catalogview.KindObject:
 		return f.objectInode(ctx, d, n, out), 0
 	}
+	return f.directoryInode(ctx, d.EmbeddedInode(), n, out), 0
+}
+
+// directoryInode returns the node of the directory n, which lies in up, and fills its
+// attributes.
+func (f *FS) directoryInode(ctx context.Context, up *gofs.Inode, n catalogview.Node, out *fuse.EntryOut) *gofs.Inode {
 	nm := f.names.acquire(n.Path)
 	defer f.names.release(nm)
 	c := &dirNode{fs: f, held: held{name: nm}}
 	f.dirAttributes(&out.Attr, nm.ino, n)
-	in := d.NewInode(ctx, c, gofs.StableAttr{Mode: syscall.S_IFDIR, Ino: nm.ino, Gen: 1})
+	in := up.NewInode(ctx, c, gofs.StableAttr{Mode: syscall.S_IFDIR, Ino: nm.ino, Gen: 1})
 	if living, ok := in.Operations().(*dirNode); ok {
 		f.names.hold(&living.held)
 	}
-	return in, 0
+	return in
 }
 
 // objectInode returns the node of n's version.

@@ -306,9 +306,12 @@ func (f *FS) catalogDirectory(ctx context.Context, path string, n catalogview.No
 }
 
 // holdsLocal reports whether a directory that lives in the mount alone lies in dir. A
-// staging tree does not count: rm -r does not see it, and it goes with dir.
+// staging tree does not count: rm -r does not see it, and it goes with dir; nor does a
+// transaction, which stays.
 func (f *FS) holdsLocal(dir string) bool {
-	return slices.ContainsFunc(f.local.children(dir), func(base string) bool { return !table.StagingTree(base) })
+	return slices.ContainsFunc(f.local.children(dir), func(base string) bool {
+		return !table.StagingTree(base) && base != controlName
+	})
 }
 
 // tableAt finds the table that path lies below.

@@ -126,6 +126,7 @@ type FS struct {
 	// ctls counts the nodes of control files, one a look-up: the kernel lets one write
 	// at a time to a node, and no command is to wait for another's end.
 	ctls    atomic.Uint64
+	txns    transactions
 	root    *dirNode
 	started time.Time
 

@@ -172,8 +172,9 @@ func (p Patterns) Match(base string, there func(base string) bool) bool {
 	return false
 }
 
-// inStagingTree returns the path of the staging tree that path is, or lies in; ok is
-// false if it is in none. Databases and tables may be called as they like.
+// inStagingTree returns the path of the staging tree that path is, or lies in: a
+// transaction is one; ok is false if it is in none. Databases and tables may be called
+// as they like.
 func inStagingTree(path string) (root string, ok bool) {
 	at := 0
 	for i := 0; ; i++ {
@@ -181,6 +182,9 @@ func inStagingTree(path string) (root string, ok bool) {
 		last := end < 0
 		if last {
 			end = len(path) - at
+		}
+		if i == 2 && path[at:at+end] == controlName {
+			return transactionOf(path)
 		}
 		if i >= 2 && table.StagingTree(path[at:at+end]) {
 			return path[:at+end], true

@@ -256,6 +256,17 @@ func (t *names) writersAt(path string) []*stagedNode {
 	return slices.Collect(maps.Keys(n.writers))
 }
 
+// removeTree is remove of path and all names below it, none of which leads to a writer.
+func (t *names) removeTree(path string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for p := range t.byPath {
+		if p == path || strings.HasPrefix(p, path+"/") {
+			t.removeLocked(p)
+		}
+	}
+}
+
 func (t *names) removeLocked(path string) []*stagedNode {
 	n := t.byPath[path]
 	if n == nil {

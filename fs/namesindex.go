@@ -127,3 +127,6 @@ type stagedPath struct {
 	path string
 	node *stagedNode
 }
+
+// sortedKeys are the members of a set.
+func sortedKeys(set map[string]struct{}) []string { return slices.Sorted(maps.Keys(set)) }

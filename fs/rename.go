@@ -64,6 +64,12 @@ func (m *move) run(ctx context.Context) error {
 	if entryPath(m.to) {
 		return errEntryWrite
 	}
+	if isTransactionControl(m.to) || isTransactionControl(m.from) {
+		return errControl
+	}
+	if err := m.fs.mayUse(m.to); err != nil {
+		return err
+	}
 	held, done, err := m.settleBackups(ctx)
 	defer held.unlock()
 	if done || err != nil {

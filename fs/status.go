@@ -104,6 +104,8 @@ type directoryStatus struct {
 	// that live in the mount alone.
 	Staged []WriteStatus `json:"staged"`
 	Local  []WriteStatus `json:"local"`
+	// Transactions are those that are open, of a table and of the root.
+	Transactions []TransactionStatus `json:"transactions,omitempty"`
 	// Aborting, of the root: how many files that were dropped have uploads that are
 	// yet to be freed in the store.
 	Aborting int `json:"aborting,omitempty"`
@@ -136,6 +138,7 @@ func (f *FS) statusJSON(ctx context.Context, dir string) ([]byte, error) {
 	}
 	waiting, local, aborting := Unpublished(f.Area)
 	s.Staged, s.Local = f.ofDirectory(dir, waiting), f.ofDirectory(dir, local)
+	s.Transactions = f.transactionsBelow(dir)
 	if dir == "" {
 		s.Aborting = aborting
 	}

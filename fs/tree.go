@@ -52,7 +52,7 @@ func (f *FS) localIn(dir string) []string {
 	}
 	kept := bases[:0]
 	for _, base := range bases {
-		if !table.StagingTree(base) {
+		if !table.StagingTree(base) && base != controlName {
 			kept = append(kept, base)
 		}
 	}
@@ -205,6 +205,9 @@ func (f *FS) unlisted(path string, keepTrees bool) (unlistedBelow, error) {
 	busy := make(map[string]bool)
 	var inTrees []stagedPath
 	for _, s := range f.names.stagedTree(path) {
+		if inTransaction(s.path) {
+			continue // who removes a table's directory does not abort its commits
+		}
 		root, ok := inStagingTree(s.path)
 		switch closed := s.node.unused(); {
 		case ok:

@@ -26,42 +26,16 @@ func (t *treeMove) leave() {
 	t.fs.warnLocal(t.from, t.fs.local.remove(t.from))
 }
 
-// own remembers that this mount made the new directories.
-func (t *treeMove) own() {
-	for _, dir := range t.fresh {
-		a, _ := t.fs.Attr.Get(attrKey(dir), "")
-		a.Made = true
-		t.fs.Attr.Set(attrKey(dir), "", a)
-	}
-}
-
 // makeDirectories checks the names of the directories that are new at the target, and
 // makes them where the store has directories.
 func (t *treeMove) makeDirectories(ctx context.Context) error {
-	beside := make(map[string][]string)
 	for _, path := range t.directories() {
-		dir, base := parent(path)
 		if inTree(path) || path == t.to && t.there {
 			continue
 		}
-		if t.fs.stays(path) {
-			t.back = append(t.back, path)
-			continue
-		}
-		target, err := t.fs.View.ResolveDirectory(ctx, path, append(t.fs.localIn(dir), beside[dir]...)...)
-		if err != nil {
+		if err := t.fresh.add(ctx, path); err != nil {
 			return err
 		}
-		beside[dir] = append(beside[dir], base)
-		t.fresh = append(t.fresh, target.Directory())
-		dirs, ok := t.fs.Store.(objectstore.Directories)
-		if !ok {
-			continue
-		}
-		if err := t.fs.makeWithParents(ctx, dirs, target); err != nil {
-			return err
-		}
-		t.made = append(t.made, target.Directory())
 	}
 	return nil
 }
@@ -86,15 +60,62 @@ func (t *treeMove) directories() []string {
 	return all
 }
 
-// unmakeDirectories removes what makeDirectories made, and has the partitions leave
-// again that it took back.
-func (t *treeMove) unmakeDirectories(ctx context.Context) {
-	for _, dir := range slices.Backward(t.made) {
-		if err := t.fs.deleteOne(ctx, dir); err != nil {
-			t.fs.Log.WarnContext(ctx, "a directory that was made for a rename that failed stays", slog.String("key", dir.Key), slog.Any("error", err))
+// freshDirectories are the new directories below a table that several files are
+// published into. Its fs is to be set.
+type freshDirectories struct {
+	fs     *FS
+	fresh  []objectstore.Location // that this mount makes
+	made   []objectstore.Location // those of fresh that the store was asked to make
+	back   []string               // the leaving partitions that were taken back
+	beside map[string][]string    // the names of fresh, by the directory that they lie in
+}
+
+// add checks the name of the directory path, and makes it where the store has
+// directories. A leaving partition is taken back.
+func (d *freshDirectories) add(ctx context.Context, path string) error {
+	if d.fs.stays(path) {
+		d.back = append(d.back, path)
+		return nil
+	}
+	dir, base := parent(path)
+	target, err := d.fs.View.ResolveDirectory(ctx, path, append(d.fs.localIn(dir), d.beside[dir]...)...)
+	if err != nil {
+		return err
+	}
+	if d.beside == nil {
+		d.beside = make(map[string][]string)
+	}
+	d.beside[dir] = append(d.beside[dir], base)
+	d.fresh = append(d.fresh, target.Directory())
+	dirs, ok := d.fs.Store.(objectstore.Directories)
+	if !ok {
+		return nil
+	}
+	if err := d.fs.makeWithParents(ctx, dirs, target); err != nil {
+		return err
+	}
+	d.made = append(d.made, target.Directory())
+	return nil
+}
+
+// own remembers that this mount made the directories.
+func (d *freshDirectories) own() {
+	for _, dir := range d.fresh {
+		a, _ := d.fs.Attr.Get(attrKey(dir), "")
+		a.Made = true
+		d.fs.Attr.Set(attrKey(dir), "", a)
+	}
+}
+
+// undo removes the directories again, and has the partitions leave again that were
+// taken back.
+func (d *freshDirectories) undo(ctx context.Context) {
+	for _, dir := range slices.Backward(d.made) {
+		if err := d.fs.deleteOne(ctx, dir); err != nil {
+			d.fs.Log.WarnContext(ctx, "a directory that was made for files that could not be published stays", slog.String("key", dir.Key), slog.Any("error", err))
 		}
 	}
-	for _, path := range t.back {
-		t.fs.leaveAgain(ctx, path)
+	for _, path := range d.back {
+		d.fs.leaveAgain(ctx, path)
 	}
 }

@@ -19,14 +19,12 @@ import (
 // none.
 type treeMove struct {
 	*move
-	files  []treeFile             // in and below the directory, in the order of their new paths
-	loc    objectstore.Location   // the directory's
-	prefix objectstore.Location   // its table's
-	there  bool                   // an empty directory is at the target
-	takes  unlistedBelow          // what goes with it
-	fresh  []objectstore.Location // the directories that the rename makes
-	made   []objectstore.Location // those of fresh that the store was asked to make
-	back   []string               // the leaving partitions that it took back
+	files  []treeFile           // in and below the directory, in the order of their new paths
+	loc    objectstore.Location // the directory's
+	prefix objectstore.Location // its table's
+	there  bool                 // an empty directory is at the target
+	takes  unlistedBelow        // what goes with it
+	fresh  freshDirectories
 }
 
 // treeFile is one file on its way.
@@ -37,6 +35,8 @@ type treeFile struct {
 	was  staging.Record
 	data bool // it counts as data of its partition
 	held bool // its commit lock is
+	done bool // it is published, of size bytes
+	size int64
 }
 
 // publishes reports whether the file is to be published.
@@ -56,7 +56,7 @@ func (m *move) moveTree(ctx context.Context) error {
 	case there:
 		return errTreeStore
 	}
-	t := &treeMove{move: m}
+	t := &treeMove{move: m, fresh: freshDirectories{fs: m.fs}}
 	if err := t.prepareTarget(ctx); err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (t *treeMove) outLocked(ctx context.Context) error {
 		err = t.resolve(ctx)
 	}
 	if err != nil {
-		t.unmakeDirectories(ctx)
+		t.fresh.undo(ctx)
 		return err
 	}
 	objects, told := t.publish(ctx)
@@ -272,7 +272,7 @@ func (t *treeMove) outLocked(ctx context.Context) error {
 		for _, s := range t.files {
 			t.fs.superseded(s.to.Target)
 		}
-		t.unmakeDirectories(ctx)
+		t.fresh.undo(ctx)
 		return told
 	}
 	if err := t.takes.drop(ctx, t.fs); err != nil {
@@ -280,7 +280,7 @@ func (t *treeMove) outLocked(ctx context.Context) error {
 	}
 	t.leave()
 	t.moved(ctx)
-	t.own()
+	t.fresh.own()
 	for _, s := range t.files {
 		if s.publishes() {
 			continue

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Return is [Returner]'s. The file keeps its inode, and loses what Adopt made of its
+// Return is [Adopter]'s. The file keeps its inode, and loses what Adopt made of its
 // mode: its owner alone may read and write it again. Directories that Adopt made stay.
 func (f *Folder) Return(ctx context.Context, o Object, path string) error {
 	return fail("return "+path+" from", o.Location, f.giveBack(ctx, o, path))

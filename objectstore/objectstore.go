@@ -172,16 +172,12 @@ type Opener interface {
 	OpenObject(ctx context.Context, o Object) (*os.File, error)
 }
 
-// Adopter is a Store that can take a finished local file as it is.
+// Adopter is a Store that can take a finished local file as it is, and give it back.
 type Adopter interface {
 	// Adopt makes the file at path the object loc by rename, durably, with
 	// opts' metadata; missing directories on the way are made. On any error the
 	// file is still at path. ErrCrossDevice: use Put.
 	Adopt(ctx context.Context, loc Location, path string, opts PutOptions) (Object, error)
-}
-
-// Returner is an Adopter that gives back what it took.
-type Returner interface {
 	// Return is Adopt undone: the version o becomes the file at path again, which must
 	// not be there, by rename and durably. ErrChanged if o is not what its location
 	// holds. ErrUnavailable: it may have happened.

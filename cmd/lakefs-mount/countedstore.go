@@ -123,6 +123,13 @@ func (s *countedStore) Adopt(ctx context.Context, loc objectstore.Location, path
 	return o, err
 }
 
+func (s *countedStore) Return(ctx context.Context, o objectstore.Object, path string) error {
+	began := time.Now()
+	err := s.folderStore.Return(ctx, o, path)
+	s.count("return", began, err)
+	return err
+}
+
 func (s *countedStore) Rename(ctx context.Context, dst objectstore.Location, src objectstore.Object, cond objectstore.Cond) (objectstore.Object, error) {
 	began := time.Now()
 	o, err := s.folderStore.Rename(ctx, dst, src, cond)

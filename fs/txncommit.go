@@ -1,0 +1,400 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
+	"github.com/lakefs-mount/lakefs-mount/commit"
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
+	"github.com/lakefs-mount/lakefs-mount/table"
+)
+
+var (
+	errNoPartition = fmt.Errorf("it lies in no partition of its table: %w", errInvalid)
+	errOutside     = fmt.Errorf("it lies outside of what is overwritten: %w", errInvalid)
+	errUnfinished  = fmt.Errorf("it lies in a staging tree, whose job has not ended: %w", errBusy)
+	errKept        = errors.New("it was not written to its end, or failed (see .lakefs/staged): write it anew, or drop it by lakefs-mount recover --abort")
+)
+
+// lookupsAtOnce bounds the look-ups of a commit's directories.
+const lookupsAtOnce = 16
+
+// transaction is one commit of a transaction's files.
+type transaction struct {
+	fs          *FS
+	root, table string
+	files       []treeFile    // that are published, in the order of their paths
+	along       []*stagedNode // that are not: files of local names
+	fresh       freshDirectories
+	clear       []clearing
+}
+
+// transactionResult is what a job tells of a commit. Bytes counts those of the files.
+type transactionResult struct {
+	Files      int   `json:"files"`
+	Bytes      int64 `json:"bytes"`
+	Cleared    int   `json:"cleared"`
+	Partitions int   `json:"new_directories"`
+}
+
+func newTransaction(f *FS, root string) *transaction {
+	return &transaction{fs: f, root: root, table: tableOf(root), fresh: freshDirectories{fs: f}}
+}
+
+// commit publishes the files at their places, after it has checked all that it can
+// ("Several files at once", rules 25 to 31). On an error none of an append is published,
+// and the transaction is open as before; an overwrite that has begun keeps what it
+// published (rule 29), and the rest is in the transaction. A file whose partition could
+// not be registered is published.
+func (t *transaction) commit(ctx context.Context, verb, scope string, j *job) (result transactionResult, err error) {
+	if err = t.collect(); err != nil {
+		return result, err
+	}
+	held := make([]*stagedNode, len(t.files))
+	for i, s := range t.files {
+		held[i] = s.stagedNode
+	}
+	if err = lockAll(held); err != nil {
+		return result, err
+	}
+	defer func() {
+		unlockAll(held)
+		for _, s := range t.files {
+			s.end() // of what was published
+		}
+	}()
+	for i := range t.files {
+		t.files[i].was = t.files[i].file.Record()
+	}
+	if err = t.prepare(ctx, verb, scope); err != nil {
+		t.fresh.undo(ctx)
+		return result, err
+	}
+	return t.publish(ctx, j)
+}
+
+// collect takes down the files. All must be closed, and whole.
+func (t *transaction) collect() error {
+	f := t.fs
+	there := make(map[string]bool)
+	for _, s := range f.names.stagedTree(t.root) {
+		final, _ := finalPath(s.path)
+		there[s.path] = true
+		switch {
+		case inTree(final):
+			return fmt.Errorf("%q: %w", final, errUnfinished)
+		case f.holdOf(final) == staging.Local:
+			t.along = append(t.along, s.node)
+		case !s.node.idle():
+			return fmt.Errorf("%q is open: %w", final, errBusy)
+		default:
+			t.files = append(t.files, treeFile{stagedNode: s.node, path: final})
+		}
+	}
+	for _, w := range f.Area.Files() {
+		r := w.Record()
+		if below(r.Path, t.root) && !there[r.Path] && w.Dirty() {
+			final, _ := finalPath(r.Path)
+			return fmt.Errorf("%q: %w", final, errKept)
+		}
+	}
+	slices.SortFunc(t.files, func(x, y treeFile) int { return strings.Compare(x.path, y.path) })
+	return nil
+}
+
+// prepare finds where the files go, makes the directories for them, and finds what an
+// overwrite clears.
+func (t *transaction) prepare(ctx context.Context, verb, scope string) error {
+	if err := t.makeDirectories(ctx); err != nil {
+		return err
+	}
+	for i := range t.files {
+		if err := t.resolve(ctx, &t.files[i]); err != nil {
+			return fmt.Errorf("%q: %w", t.files[i].path, err)
+		}
+	}
+	if verb != "overwrite" {
+		return nil
+	}
+	dirs, err := t.scope(ctx, scope)
+	if err == nil {
+		err = t.findCleared(ctx, dirs)
+	}
+	return err
+}
+
+// resolve finds where a file goes: data only into a partition (rule 27).
+func (t *transaction) resolve(ctx context.Context, s *treeFile) error {
+	target, err := t.fs.View.Resolve(ctx, s.path)
+	if err != nil {
+		return err
+	}
+	if !target.Hidden && target.Level < len(target.Table.Keys) {
+		return errNoPartition
+	}
+	s.to, s.data = newWrite(s.path, target), !target.Hidden
+	s.to.Cond = objectstore.Cond{IfNoneMatch: true}
+	s.to.Final = false
+	return nil
+}
+
+// makeDirectories checks the names of the directories that the files need, and makes
+// those that are new.
+func (t *transaction) makeDirectories(ctx context.Context) error {
+	dirs := t.directories()
+	there := make([]bool, len(dirs))
+	g, over := errgroup.WithContext(ctx)
+	g.SetLimit(lookupsAtOnce)
+	for i, path := range dirs {
+		g.Go(func() error {
+			t.fs.stays(path)
+			n, err := t.fs.lookup(over, path)
+			switch {
+			case errors.Is(err, objectstore.ErrNotExist):
+				return nil
+			case err != nil:
+				return err
+			case !n.Kind.Directory():
+				return fmt.Errorf("%q: %w", path, errNotDirectory)
+			}
+			there[i] = true
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for i, path := range dirs {
+		if there[i] {
+			continue
+		}
+		if err := t.fresh.add(ctx, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// directories are those that the files lie in below the table, each behind the one that
+// it lies in.
+func (t *transaction) directories() []string {
+	seen := map[string]struct{}{}
+	for _, s := range t.files {
+		for dir, _ := parent(s.path); dir != t.table; dir, _ = parent(dir) {
+			if _, ok := seen[dir]; ok {
+				break
+			}
+			seen[dir] = struct{}{}
+		}
+	}
+	return sortedKeys(seen)
+}
+
+// publish is commit once all is known and checked.
+func (t *transaction) publish(ctx context.Context, j *job) (result transactionResult, err error) {
+	f := t.fs
+	how := commit.Together{RegisterLast: true, Progress: func(done, total int) { j.progress(int64(done), int64(total)) }}
+	for _, c := range t.clear {
+		f.detach(c.object)
+		how.Clear = append(how.Clear, c.object)
+	}
+	members := make([]commit.Member, len(t.files))
+	for i, s := range t.files {
+		members[i] = commit.Member{File: s.file, To: s.to, Data: s.data}
+	}
+	// A crash from here on ends the transaction, by whichever side; what is staged in
+	// it is found by its record.
+	dirs := append(f.local.below(t.root), t.root)
+	f.warnLocal(t.root, f.local.remove(t.root))
+	began := len(how.Clear) > 0
+	objects, err := f.Committer.PublishAll(ctx, members, how)
+	if began {
+		t.cleared()
+	}
+	left := t.landed(objects)
+	if left > 0 || err != nil && unregistered(err) == nil {
+		for _, dir := range dirs {
+			f.warnLocal(dir, f.local.make(dir))
+		}
+		if left == len(t.files) {
+			t.fresh.undo(ctx)
+		}
+		for _, s := range t.files {
+			f.superseded(s.to.Target)
+		}
+		return t.result(left), err
+	}
+	t.fresh.own()
+	for _, s := range t.along {
+		if dropped := f.unlinkStaged(ctx, s.path()); dropped != nil {
+			f.fail("drop", s.path(), dropped)
+		}
+	}
+	f.endTransaction(ctx, t.root)
+	f.dropDentries(t.table)
+	return t.result(0), err
+}
+
+func (t *transaction) result(left int) transactionResult {
+	r := transactionResult{Cleared: len(t.clear)}
+	if left == len(t.files) && left > 0 {
+		return transactionResult{}
+	}
+	r.Files, r.Partitions = len(t.files)-left, len(t.fresh.fresh)
+	for _, s := range t.files {
+		if s.done {
+			r.Bytes += s.size
+		}
+	}
+	return r
+}
+
+// landed gives the files that were published their final names, and returns how many
+// were not.
+func (t *transaction) landed(objects []objectstore.Object) (left int) {
+	for i := range t.files {
+		s := &t.files[i]
+		if i >= len(objects) || objects[i].Key == "" {
+			left++
+			continue
+		}
+		s.done, s.size = true, objects[i].Size
+		s.latest = &objects[i]
+		t.fs.names.remove(s.was.Path) // nobody has it open, and a look-up of the new name finds the object
+		t.fs.remember(s.path, objects[i], s.was.Attributes)
+		t.fs.dropSums(s.path)
+	}
+	return left
+}
+
+// clearing is an object that an overwrite removes.
+type clearing struct {
+	path   string
+	object objectstore.Object
+}
+
+// cleared makes names and attributes follow what an overwrite removed, or may have.
+func (t *transaction) cleared() {
+	for _, c := range t.clear {
+		t.fs.Attr.Delete(attrKey(c.object.Location))
+		t.fs.vanished(c.path, c.object.Location)
+		t.fs.superseded(c.object.Location)
+		t.fs.dropSums(c.path)
+		if len(t.fs.names.writersAt(c.path)) == 0 {
+			t.fs.names.remove(c.path)
+		}
+	}
+}
+
+// dynamicOverwrite reports whether an overwrite of a table clears the partitions that it
+// writes alone (rule 30).
+func dynamicOverwrite(t *table.Table) bool {
+	return len(t.Keys) > 0 && !strings.EqualFold(t.Parameters["dynamic-partition-overwrite"], "false")
+}
+
+// scope are the directories that an overwrite clears.
+func (t *transaction) scope(ctx context.Context, scope string) ([]string, error) {
+	n, err := t.fs.View.Lookup(ctx, t.table)
+	if err != nil {
+		return nil, err
+	}
+	switch scope = strings.Trim(scope, "/"); {
+	case scope == "*":
+		return []string{t.table}, nil
+	case scope != "":
+		return t.staticScope(ctx, n, scope)
+	case !dynamicOverwrite(n.Table):
+		return []string{t.table}, nil
+	}
+	written := make(map[string]struct{})
+	for _, s := range t.files {
+		if s.data {
+			parts := strings.Split(s.path, "/")
+			written[strings.Join(parts[:2+len(n.Table.Keys)], "/")] = struct{}{}
+		}
+	}
+	return sortedKeys(written), nil
+}
+
+// staticScope is a prefix of partitions, as it is given. All files must lie in it.
+func (t *transaction) staticScope(ctx context.Context, n catalogview.Node, scope string) ([]string, error) {
+	for i, base := range strings.Split(scope, "/") {
+		if i >= len(n.Table.Keys) || n.Table.HiddenAt(base, i) {
+			return nil, fmt.Errorf("%q is no prefix of partitions: %w", scope, errInvalid)
+		}
+		if _, err := n.Table.ParsePartition(base, i); errors.Is(err, table.ErrNotPartition) {
+			return nil, fmt.Errorf("%q is no prefix of partitions: %w", scope, errInvalid)
+		}
+	}
+	dir := child(t.table, scope)
+	if _, err := t.fs.View.Resolve(ctx, dir); err != nil {
+		return nil, err
+	}
+	for _, s := range t.files {
+		if !below(s.path, dir) {
+			return nil, fmt.Errorf("%q: %w", s.path, errOutside)
+		}
+	}
+	return []string{dir}, nil
+}
+
+// findCleared lists the data in the directories: what is hidden stays, and directories
+// and staging trees do (rule 31). An overwrite that publishes nothing removes others'
+// files for nothing in their place, and needs the level for that.
+func (t *transaction) findCleared(ctx context.Context, dirs []string) error {
+	need := WriteOverwrite
+	if len(t.files) == 0 {
+		need = WriteDelete
+	}
+	seen := make(map[objectstore.Location]bool)
+	for _, dir := range dirs {
+		t.fs.View.Refresh(dir)
+		err := t.walk(ctx, dir, func(n catalogview.Node) error {
+			if seen[n.Location()] {
+				return nil
+			}
+			seen[n.Location()] = true
+			if len(seen) > staging.MaxMembers {
+				return fmt.Errorf("over %d files would be cleared: %w", staging.MaxMembers, objectstore.ErrTooLarge)
+			}
+			t.clear = append(t.clear, clearing{path: n.Path, object: n.Object})
+			return t.fs.mayChange(n.Object, need)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// walk calls found with each data file in and below dir. A directory that is not there
+// has none.
+func (t *transaction) walk(ctx context.Context, dir string, found func(catalogview.Node) error) error {
+	for n, err := range t.fs.View.ReadDir(ctx, dir) {
+		switch {
+		case errors.Is(err, objectstore.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		}
+		_, base := parent(n.Path)
+		switch {
+		case n.Table != nil && n.Table.HiddenAt(base, n.Level-1):
+		case n.Kind == catalogview.KindDirectory:
+			err = t.walk(ctx, n.Path, found)
+		case n.Kind == catalogview.KindObject:
+			err = found(n)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
