@@ -96,7 +96,7 @@ func (c *controlDir) Lookup(ctx context.Context, base string, out *fuse.EntryOut
 		in, err := c.transactionsOf(ctx, dir, out)
 		return in, toErrno(err)
 	case base == "ctl" && dir == "":
-		n := &ctlNode{fs: c.fs, ino: c.fs.names.inode(path)}
+		n := &ctlNode{fs: c.fs, ino: c.fs.names.inode(path), owner: fuse.Owner{Uid: c.fs.UID, Gid: c.fs.GID}, command: c.fs.command}
 		n.attributes(&out.Attr)
 		return c.NewInode(ctx, n, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: n.ino, Gen: c.fs.ctls.Add(1)}), 0
 	}

@@ -22,8 +22,10 @@ var errCommand = fmt.Errorf("unknown command: %w", errInvalid)
 // command is the error of the write.
 type ctlNode struct {
 	fixed
-	fs  *FS
-	ino uint64
+	fs      *FS
+	ino     uint64
+	owner   fuse.Owner
+	command func(ctx context.Context, line string) error // runs a line
 }
 
 var (
@@ -36,7 +38,7 @@ var (
 
 func (n *ctlNode) attributes(a *fuse.Attr) {
 	n.fs.fill(a, n.ino, 0, n.fs.started)
-	a.Mode, a.Uid, a.Gid = syscall.S_IFREG|0o200, n.fs.UID, n.fs.GID
+	a.Mode, a.Owner = syscall.S_IFREG|0o200, n.owner
 }
 
 // Getattr describes a write-only file.
@@ -70,7 +72,7 @@ func (n *ctlNode) Write(ctx context.Context, _ gofs.FileHandle, data []byte, _ i
 			if strings.TrimSpace(line) == "" {
 				continue
 			}
-			if err := n.fs.command(ctx, line); err != nil {
+			if err := n.command(ctx, line); err != nil {
 				n.fs.Log.ErrorContext(ctx, "command failed", slog.String("command", line), slog.Any("error", err))
 				return err
 			}

@@ -83,7 +83,7 @@ func (d *dirNode) Lookup(ctx context.Context, base string, out *fuse.EntryOut) (
 		return d.control(ctx, dir, out), 0
 	}
 	if isTransactionControl(child(dir, base)) {
-		return d.transactionControl(ctx, dir, out)
+		return d.transactionCtl(ctx, dir, out)
 	}
 	path, tid := child(dir, base), thread(ctx)
 	if draft := d.fs.drafts.found(path, tid); draft != nil {

@@ -31,6 +31,13 @@ func (s *stagedNode) holding() staging.Hold {
 	return s.hold
 }
 
+// private reports whether the version is the mount's alone, whoever wrote how much of
+// it, as files of staging trees are to their jobs. Those of a transaction are to be
+// published: what a killed writer left is torn.
+func (s *stagedNode) private() bool {
+	return s.holding() == staging.Local && !inTransaction(s.path())
+}
+
 // closedHeld answers a close that publishes nothing, because of the name. What a
 // temporary name has is durable: it may yet be published under it. A local name's
 // bytes are as safe as those of any file of this machine that nobody synced.

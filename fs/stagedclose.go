@@ -31,7 +31,7 @@ func (s *stagedNode) Flush(ctx context.Context, fh gofs.FileHandle) syscall.Errn
 		return 0
 	}
 	h.flushed.Store(true)
-	if s.holding() == staging.Local && s.file.Poisoned() == nil {
+	if s.private() && s.file.Poisoned() == nil {
 		return 0
 	}
 	s.mu.Lock()
@@ -186,7 +186,7 @@ func (s *stagedNode) Release(ctx context.Context, fh gofs.FileHandle) syscall.Er
 		s.appendOK = s.rule.writers > 0 && s.appendOK
 	}
 	s.mu.Unlock()
-	local := s.holding() == staging.Local
+	local := s.private()
 	if todo == doPublish && !local && !s.whole() {
 		s.tear()
 		todo = doNothing

@@ -35,6 +35,7 @@ var transactionID = regexp.MustCompile(`\A[A-Za-z0-9._-]{1,64}\z`)
 var (
 	errTransactionID   = fmt.Errorf("a transaction's name is 1 to 64 letters, digits, \".\", \"_\" and \"-\": %w", errInvalid)
 	errTransactionBusy = fmt.Errorf("the transaction is being committed: %w", errBusy)
+	errHalfOverwritten = fmt.Errorf("an overwrite of it published a part, which another would clear: commit the rest: %w", errInvalid)
 	errNoTransaction   = fmt.Errorf("no such transaction is open: %w", objectstore.ErrNotExist)
 )
 
@@ -82,6 +83,31 @@ func isTransactionControl(path string) bool {
 type transactions struct {
 	mu   sync.Mutex
 	busy map[string]bool // by path
+	// half are those of which an overwrite published a part: another one would clear it.
+	half map[string]bool
+}
+
+func (t *transactions) isHalf(root string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.half[root]
+}
+
+// published notes that an overwrite published a part.
+func (t *transactions) published(root string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.half == nil {
+		t.half = make(map[string]bool)
+	}
+	t.half[root] = true
+}
+
+// over forgets a transaction.
+func (t *transactions) over(root string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.half, root)
 }
 
 // begin is false if one is being committed.

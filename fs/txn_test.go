@@ -33,7 +33,9 @@ func TestTransactionPublishesAllAtOnce(t *testing.T) {
 	if mode := stat(t, l, "db/t/k=2/b").Mode & 0o777; mode != 0o640 {
 		t.Errorf("mode %o, want 640", mode)
 	}
-	wantSettled(t, l)
+	if left := stagedStatus(t, l); len(left) > 0 || len(spools(t, l)) > 0 {
+		t.Errorf("left staged: %v, %q", left, spools(t, l))
+	}
 	l.MustSh(`mkdir ` + txn + `; echo again >` + txn + `/k=1; true`)
 }
 
@@ -162,7 +164,9 @@ func TestRule33_Abort(t *testing.T) {
 	l.MustSh(make + `echo abort >` + txn + `/ctl`)
 	wantErrno(t, "stat after abort", statErr(l, txn), syscall.ENOENT)
 	wantStored(t, l, "k=1/old")
-	wantSettled(t, l)
+	if left := stagedStatus(t, l); len(left) > 0 || len(spools(t, l)) > 0 {
+		t.Errorf("left staged: %v, %q", left, spools(t, l))
+	}
 	wantErrno(t, "commit of what is over", l.WriteFile(txn+"/ctl", "commit\n"), syscall.ENOENT)
 }
 

@@ -200,7 +200,7 @@ func (t *transaction) directories() []string {
 // publish is commit once all is known and checked.
 func (t *transaction) publish(ctx context.Context, j *job) (result transactionResult, err error) {
 	f := t.fs
-	how := commit.Together{RegisterLast: true, Progress: func(done, total int) { j.progress(int64(done), int64(total)) }}
+	how := commit.Together{RegisterLast: true, Path: t.table, Progress: func(done, total int) { j.progress(int64(done), int64(total)) }}
 	for _, c := range t.clear {
 		f.detach(c.object)
 		how.Clear = append(how.Clear, c.object)
@@ -216,10 +216,14 @@ func (t *transaction) publish(ctx context.Context, j *job) (result transactionRe
 	began := len(how.Clear) > 0
 	objects, err := f.Committer.PublishAll(ctx, members, how)
 	if began {
-		t.cleared()
+		t.cleared() // or not: what is known of it is asked anew
 	}
 	left := t.landed(objects)
 	if left > 0 || err != nil && unregistered(err) == nil {
+		if began && left < len(t.files) {
+			f.txns.published(t.root)
+			err = fmt.Errorf("%w (%d of %d files are published, and what they replace is gone: commit the rest)", err, len(t.files)-left, len(t.files))
+		}
 		for _, dir := range dirs {
 			f.warnLocal(dir, f.local.make(dir))
 		}
@@ -237,6 +241,7 @@ func (t *transaction) publish(ctx context.Context, j *job) (result transactionRe
 			f.fail("drop", s.path(), dropped)
 		}
 	}
+	f.dropKept(ctx, t.root)
 	f.endTransaction(ctx, t.root)
 	f.dropDentries(t.table)
 	return t.result(0), err

@@ -7,12 +7,13 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/google/uuid"
 	gofs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// transactionCtl is the ctl of a transaction: write-only, a line a command, whose error
-// is the error of the write. It belongs to who opened the transaction.
+// transactionCtl returns the ctl of a transaction, which belongs to who opened it. Its
+// lines are
 //
 //	commit            publishes all files, or none
 //	overwrite         and first clears the partitions that are written; of a table
@@ -22,108 +23,69 @@ import (
 //	abort             drops the files
 //
 // "--job ID" behind the verb gives the job in jobs.json a name.
-type transactionCtl struct {
-	ctlNode
-	root string
-	mode fuse.Attr // of the transaction
-}
-
-var (
-	_ gofs.NodeGetattrer = (*transactionCtl)(nil)
-	_ gofs.NodeSetattrer = (*transactionCtl)(nil)
-	_ gofs.NodeWriter    = (*transactionCtl)(nil)
-)
-
-// transactionControl returns the node.
-func (d *dirNode) transactionControl(ctx context.Context, root string, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+func (d *dirNode) transactionCtl(ctx context.Context, root string, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
 	work, cancel := d.fs.work(ctx)
 	defer cancel()
 	n, err := d.fs.lookup(work, root)
 	if err != nil {
 		return nil, d.fs.fail("lookup", root, err)
 	}
-	path := child(root, transactionControl)
-	c := &transactionCtl{ctlNode: ctlNode{fs: d.fs, ino: d.fs.names.inode(path)}, root: root}
-	d.fs.dirAttributes(&c.mode, c.ino, n)
+	c := &ctlNode{fs: d.fs, ino: d.fs.names.inode(child(root, transactionControl))}
+	c.command = func(ctx context.Context, line string) error { return d.fs.transactionCommand(ctx, root, line) }
+	var of fuse.Attr
+	d.fs.dirAttributes(&of, c.ino, n)
+	c.owner = of.Owner
 	c.attributes(&out.Attr)
-	return d.NewInode(ctx, c, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: c.ino, Gen: 1}), 0
-}
-
-func (c *transactionCtl) attributes(a *fuse.Attr) {
-	c.ctlNode.attributes(a)
-	a.Uid, a.Gid = c.mode.Uid, c.mode.Gid
-}
-
-// Getattr describes a write-only file.
-func (c *transactionCtl) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	c.attributes(&out.Attr)
-	return 0
-}
-
-// Setattr takes the truncation that a shell's redirection does.
-func (c *transactionCtl) Setattr(_ context.Context, _ gofs.FileHandle, _ *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
-	c.attributes(&out.Attr)
-	return 0
-}
-
-// Write runs the commands.
-func (c *transactionCtl) Write(_ context.Context, _ gofs.FileHandle, data []byte, _ int64) (uint32, syscall.Errno) {
-	ctx, cancel := c.fs.lasting()
-	defer cancel()
-	for line := range strings.SplitSeq(string(data), "\n") {
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		if err := c.fs.transactionCommand(ctx, c.root, line); err != nil {
-			c.fs.Log.ErrorContext(ctx, "command failed", attrPath(c.root), slog.String("command", line), slog.Any("error", err))
-			return 0, toErrno(err)
-		}
-	}
-	return uint32(len(data)), 0
+	return d.NewInode(ctx, c, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: c.ino, Gen: d.fs.ctls.Add(1)}), 0
 }
 
 // transactionCommand runs one line, as a job.
 func (f *FS) transactionCommand(ctx context.Context, root, line string) error {
 	verb, rest, _ := strings.Cut(strings.TrimLeft(line, " "), " ")
-	id := ""
-	if given, ok := strings.CutPrefix(rest, "--job "); ok {
-		id, rest, _ = strings.Cut(given, " ")
-	}
+	options, scope, err := jobOptions(verb, rest)
 	switch {
-	case verb == "overwrite":
-	case rest != "":
-		return fmt.Errorf("%q: %w", line, errCommand)
-	case verb != "commit" && verb != "abort":
-		return fmt.Errorf("%q: %w", verb, errCommand)
+	case err != nil:
+	case verb != "commit" && verb != "abort" && verb != "overwrite":
+		err = fmt.Errorf("%q: %w", verb, errCommand)
+	case verb != "overwrite" && scope != "":
+		err = fmt.Errorf("%s: what is %q behind it: %w", verb, scope, errCommand)
 	}
-	if f.ReadOnly {
-		return errReadOnly
+	if options.id == "" {
+		options.id = uuid.NewString()
 	}
-	if !f.txns.begin(root) {
-		return errTransactionBusy
+	j := f.jobs.begin(options.id, verb, root)
+	var result any
+	if err == nil {
+		result, err = f.runTransaction(ctx, root, verb, scope, j)
 	}
-	defer f.txns.end(root)
-	if !f.hasLocal(root) {
-		return errNoTransaction
-	}
-	j := f.jobs.begin(id, verb, root)
-	result, err := f.runTransaction(ctx, root, verb, rest, j)
 	j.end(result, err)
 	f.dropDentries(root)
 	return err
 }
 
 func (f *FS) runTransaction(ctx context.Context, root, verb, scope string, j *job) (any, error) {
+	if f.ReadOnly {
+		return nil, errReadOnly
+	}
+	if !f.txns.begin(root) {
+		return nil, errTransactionBusy
+	}
+	defer f.txns.end(root)
+	if !f.hasLocal(root) {
+		return nil, errNoTransaction
+	}
 	if verb == "abort" {
 		return nil, f.abortTransaction(ctx, root)
 	}
 	if err := f.mayCreate(); err != nil {
 		return nil, err
 	}
+	if verb == "overwrite" && f.txns.isHalf(root) {
+		return nil, errHalfOverwritten
+	}
 	f.publishing.begin()
 	defer f.publishing.end()
-	t := newTransaction(f, root)
-	return t.commit(ctx, verb, scope, j)
+	return newTransaction(f, root).commit(ctx, verb, scope, j)
 }
 
 // abortTransaction drops the staged files of a transaction, and nothing that was
@@ -135,16 +97,21 @@ func (f *FS) abortTransaction(ctx context.Context, root string) error {
 			return err
 		}
 	}
-	for _, w := range f.Area.Files() { // torn and failed ones
+	f.dropKept(ctx, root)
+	f.endTransaction(ctx, root)
+	return nil
+}
+
+// dropKept drops what no name of a transaction leads to: files that were torn or failed,
+// and were written anew, or go with it.
+func (f *FS) dropKept(ctx context.Context, root string) {
+	for _, w := range f.Area.Files() {
 		if r := w.Record(); below(r.Path, root) && w.Dirty() {
 			if err := f.discard(ctx, w); err != nil {
-				f.Log.WarnContext(ctx, "a file of an aborted transaction stays", attrPath(r.Path), slog.Any("error", err))
-				return err
+				f.Log.WarnContext(ctx, "a file of a transaction that is over stays", attrPath(r.Path), slog.Any("error", err))
 			}
 		}
 	}
-	f.endTransaction(ctx, root)
-	return nil
 }
 
 // endTransaction removes the directory of a transaction with no file.
@@ -157,4 +124,5 @@ func (f *FS) endTransaction(ctx context.Context, root string) {
 	}
 	f.warnLocal(root, f.local.remove(root))
 	f.names.removeTree(root)
+	f.txns.over(root)
 }
