@@ -90,11 +90,14 @@ func (c *controlDir) Lookup(ctx context.Context, base string, out *fuse.EntryOut
 	case base == transactionsName:
 		work, cancel := c.fs.work(ctx)
 		defer cancel()
-		if n, err := c.fs.View.Lookup(work, dir); err != nil || n.Kind != catalogview.KindTable {
-			return nil, c.fs.fail("control", path, errors.Join(err, objectstore.ErrNotExist))
+		var n catalogview.Node
+		if n, err = c.fs.View.Lookup(work, dir); err == nil && n.Kind != catalogview.KindTable {
+			err = objectstore.ErrNotExist
 		}
-		in, err := c.transactionsOf(ctx, dir, out)
-		return in, toErrno(err)
+		if err != nil {
+			return nil, c.fs.fail("control", path, err)
+		}
+		return c.transactionsOf(ctx, dir, out), 0
 	case base == "ctl" && dir == "":
 		n := &ctlNode{fs: c.fs, ino: c.fs.names.inode(path), owner: fuse.Owner{Uid: c.fs.UID, Gid: c.fs.GID}, command: c.fs.command}
 		n.attributes(&out.Attr)

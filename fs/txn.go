@@ -191,14 +191,11 @@ var (
 	_ gofs.NodeRmdirer   = (*transactionsDir)(nil)
 )
 
-// transactionsOf returns the node; ErrNotExist where dir is no table's directory.
-func (c *controlDir) transactionsOf(ctx context.Context, dir string, out *fuse.EntryOut) (*gofs.Inode, error) {
-	if strings.Count(dir, "/") != 1 {
-		return nil, objectstore.ErrNotExist
-	}
+// transactionsOf returns the node of the table at dir.
+func (c *controlDir) transactionsOf(ctx context.Context, dir string, out *fuse.EntryOut) *gofs.Inode {
 	t := &transactionsDir{fs: c.fs, of: c.of, ino: c.fs.names.inode(child(child(dir, controlName), transactionsName))}
 	t.attributes(&out.Attr)
-	return c.NewInode(ctx, t, gofs.StableAttr{Mode: syscall.S_IFDIR, Ino: t.ino, Gen: 1}), nil
+	return c.NewInode(ctx, t, gofs.StableAttr{Mode: syscall.S_IFDIR, Ino: t.ino, Gen: 1})
 }
 
 func (t *transactionsDir) attributes(a *fuse.Attr) {

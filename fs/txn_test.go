@@ -158,10 +158,10 @@ func TestRule30_ScopesOfAnOverwrite(t *testing.T) {
 func TestRule33_Abort(t *testing.T) {
 	t.Parallel()
 	l := mountPartitioned(t, map[string]string{"k=1/old": "old\n"})
-	make := `mkdir ` + txn + `; mkdir -p ` + txn + `/k=1 ` + txn + `/k=2; echo a >` + txn + `/k=1/a; echo b >` + txn + `/k=2/b; `
-	l.MustSh(make + `rm -r ` + txn)
+	fill := `mkdir ` + txn + `; mkdir -p ` + txn + `/k=1 ` + txn + `/k=2; echo a >` + txn + `/k=1/a; echo b >` + txn + `/k=2/b; `
+	l.MustSh(fill + `rm -r ` + txn)
 	wantErrno(t, "stat after rm -r", statErr(l, txn), syscall.ENOENT)
-	l.MustSh(make + `echo abort >` + txn + `/ctl`)
+	l.MustSh(fill + `echo abort >` + txn + `/ctl`)
 	wantErrno(t, "stat after abort", statErr(l, txn), syscall.ENOENT)
 	wantStored(t, l, "k=1/old")
 	if left := stagedStatus(t, l); len(left) > 0 || len(spools(t, l)) > 0 {
