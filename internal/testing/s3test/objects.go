@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -107,12 +108,17 @@ func (s *Server) Keys(tb testing.TB, bucket, prefix string) []string {
 	ctx, cancel := call(tb)
 	defer cancel()
 	var keys []string
-	pages := s3.NewListObjectsV2Paginator(s.client, &s3.ListObjectsV2Input{Bucket: &bucket, Prefix: &prefix})
+	pages := s3.NewListObjectsV2Paginator(s.client, &s3.ListObjectsV2Input{Bucket: &bucket, Prefix: &prefix, EncodingType: types.EncodingTypeUrl})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		must(tb, err)
 		for _, o := range page.Contents {
-			keys = append(keys, aws.ToString(o.Key))
+			key := aws.ToString(o.Key)
+			if page.EncodingType == types.EncodingTypeUrl { // else XML has no control bytes
+				key, err = url.QueryUnescape(key)
+				must(tb, err)
+			}
+			keys = append(keys, key)
 		}
 	}
 	slices.Sort(keys)

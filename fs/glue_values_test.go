@@ -1,0 +1,220 @@
+package fs_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/s3test"
+	"github.com/lakefs-mount/lakefs-mount/table"
+)
+
+// Values that are made through the mount: what the directory, the key and the
+// catalog's entry are then, to the byte.
+
+// spelt is a new partition: its directory's name, and the value that it stands for.
+type spelt struct{ name, value string }
+
+// everyByte are values with each byte of ASCII, alone and between others, by the
+// names that spelling gives them.
+func everyByte(spelling func(value string) string) (all []spelt) {
+	for c := byte(1); c < 0x80; c++ {
+		for _, value := range []string{string(c), "x" + string(c) + "y"} {
+			all = append(all, spelt{"k=" + spelling(value), value})
+		}
+	}
+	return all
+}
+
+// publishValues makes each directory, and a file in it that says which it is.
+func publishValues(t *testing.T, l *mounttest.Lake, dir string, all []spelt) {
+	t.Helper()
+	for _, p := range all {
+		wantErrno(t, fmt.Sprintf("mkdir %q", p.name), mkdir(l, dir+"/"+p.name), 0)
+		write(t, l, dir+"/"+p.name+"/f", "file of "+p.value)
+	}
+}
+
+// registeredAt are the locations of a table's partitions by their values ("1/x"), as
+// the catalog has them.
+func registeredAt(t *testing.T, l *mounttest.Lake, name string) map[string]string {
+	t.Helper()
+	var answer struct {
+		Partitions []struct {
+			Values            []string
+			StorageDescriptor struct{ Location string }
+		}
+	}
+	if err := json.Unmarshal(l.Catalog.Call("GetPartitions", map[string]string{"DatabaseName": "db", "TableName": name}), &answer); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, p := range answer.Partitions {
+		values := strings.Join(p.Values, "/")
+		if _, twice := got[values]; twice {
+			t.Errorf("the catalog has %q twice", values)
+		}
+		got[values] = p.StorageDescriptor.Location
+	}
+	return got
+}
+
+// wantEntries asserts the values and the locations of all partitions of db.t, which
+// lies at t in the first bucket.
+func wantEntries(t *testing.T, l *mounttest.Lake, all []spelt) {
+	t.Helper()
+	got := registeredAt(t, l, "t")
+	if len(got) != len(all) {
+		t.Errorf("the catalog has %d partitions, want %d", len(got), len(all))
+	}
+	for _, p := range all {
+		if want := l.Catalog.At("s3://{0}/t/" + p.name); got[p.value] != want {
+			t.Errorf("the value %q is at %q, want %q", p.value, got[p.value], want)
+		}
+	}
+}
+
+// wantPublishedValues asserts names, keys and entries, and that nothing else is there;
+// and the same for a mount that knows them by the catalog alone.
+func wantPublishedValues(t *testing.T, l *mounttest.Lake, all []spelt) {
+	t.Helper()
+	wantEntries(t, l, all)
+	server, bucket := l.Bucket()
+	var names, keys []string
+	for _, p := range all {
+		names, keys = append(names, p.name), append(keys, "t/"+p.name+"/f")
+		if got := inBucket(t, l, 0, "t/"+p.name+"/f"); got != "file of "+p.value {
+			t.Errorf("the object of %q is %q", p.value, got)
+		}
+	}
+	slices.Sort(keys)
+	if got := server.Keys(t, bucket, "t/"); !slices.Equal(got, keys) {
+		t.Errorf("the keys are\n%q\nwant\n%q", got, keys)
+	}
+	for _, lake := range []*mounttest.Lake{l, l.Second()} {
+		wantNames(t, lake, "db/t", names...)
+		for _, p := range all {
+			wantContent(t, lake, "db/t/"+p.name+"/f", "file of "+p.value)
+		}
+	}
+	if s := catalogStatus(t, l, "db/t"); s.Partitions != len(all) || s.Unregistereds != 0 {
+		t.Errorf("status.json counts %d partitions and %d that are not registered, want %d and none", s.Partitions, s.Unregistereds, len(all))
+	}
+}
+
+// newValues is a lake with db.t by one string key, without partitions.
+func newValues(t *testing.T, server *s3test.Server) *mounttest.Lake {
+	t.Helper()
+	l := newGlueLake(t, mounttest.Options{Server: server, Flags: []string{"--write=delete"}})
+	addEntries(l, keyed("t", "s3://{0}/t", "k"))
+	l.Start()
+	return l
+}
+
+// TestCase48_EveryByteOfASCII escaped as Hive does: pyarrow, which decodes names
+// itself, has the values back.
+func TestCase48_EveryByteOfASCII(t *testing.T) {
+	t.Parallel()
+	l := newValues(t, nil)
+	all := everyByte(table.Escape)
+	publishValues(t, l, "db/t", all)
+	wantPublishedValues(t, l, all)
+	// The same value under another spelling is not another partition.
+	for _, p := range all {
+		raw := "k=" + p.value
+		if raw == p.name || strings.ContainsAny(p.value, "/=") || table.Unescape(p.value) != p.value {
+			continue
+		}
+		wantErrno(t, fmt.Sprintf("mkdir %q beside %q", raw, p.name), mkdir(l, "db/t/"+raw), syscall.EEXIST)
+		wantErrno(t, fmt.Sprintf("stat %q beside %q", raw, p.name), statErr(l, "db/t/"+raw), syscall.ENOENT)
+	}
+	python := mounttest.Venv(t, "python3", "pyarrow")
+	var values []string
+	out := mustExec(t, l, python, "-c", `
+import json, os, pyarrow as pa, pyarrow.dataset as ds
+hive = ds.partitioning(pa.schema([("k", pa.string())]), flavor="hive")
+print(json.dumps([ds.get_partition_keys(hive.parse("/" + name + "/f"))["k"] for name in os.listdir("db/t")]))`)
+	if err := json.Unmarshal([]byte(out), &values); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, p := range all {
+		want = append(want, p.value)
+	}
+	slices.Sort(values)
+	slices.Sort(want)
+	if !slices.Equal(values, want) {
+		t.Errorf("pyarrow reads the values\n%q\nwant\n%q", values, want)
+	}
+}
+
+// TestCase48_EveryByteAsItIs: a program that escapes nothing makes directories by the
+// raw value; they are what it made. (versitygw lists control bytes as U+FFFD.)
+func TestCase48_EveryByteAsItIs(t *testing.T) {
+	t.Parallel()
+	l := newValues(t, s3test.Mini(t))
+	all := slices.DeleteFunc(everyByte(func(v string) string { return v }), func(p spelt) bool { return strings.ContainsAny(p.value, "/=") })
+	publishValues(t, l, "db/t", all)
+	wantPublishedValues(t, l, all)
+}
+
+// TestCase48_ValuesThatLookLikePaths, in several normal forms, and as long as names may be.
+func TestCase48_ValuesThatLookLikePaths(t *testing.T) {
+	t.Parallel()
+	l := newValues(t, nil)
+	longest := strings.Repeat("é", 126) + "x" // with k= 255 bytes
+	all := []spelt{
+		{"k=a%2Fb", "a/b"}, {"k=a%2fc", "a/c"}, {"k=..", ".."}, {"k=.", "."}, {"k=%2E%2E%2Fup", "../up"}, {"k=%2F", "/"}, {"k=a%2F%2Fb", "a//b"},
+		{"k=\u00e9", "\u00e9"}, {"k=e\u0301", "e\u0301"}, {"k=%", "%"}, {"k=%zz", "%zz"}, {"k=%2", "%2"}, {"k=a%3Db", "a=b"}, {"k=%3D", "="},
+		{"k=" + longest, longest}, {"k=_x", "_x"}, {"k=.x", ".x"}, {"k=k%3Dk", "k=k"}, {"k=%00", "\x00"},
+	}
+	publishValues(t, l, "db/t", all)
+	wantErrno(t, "another spelling of %", mkdir(l, "db/t/k=%25"), syscall.EEXIST)
+	wantPublishedValues(t, l, all)
+	l.Catalog.Server.Reset()
+	over := "db/t/k=" + longest + "y"
+	wantErrno(t, "mkdir of 256 bytes", mkdir(l, over), syscall.ENAMETOOLONG)
+	wantErrno(t, "create of 256 bytes", openErr(l, over, creat), syscall.ENAMETOOLONG)
+	wantErrno(t, "rename to 256 bytes", rename(l, "db/t/k=..", over), syscall.ENAMETOOLONG)
+	if asked := l.Catalog.Server.Requests(); len(asked) > 0 {
+		t.Errorf("names that are too long were asked for: %v", asked)
+	}
+	// Without an escape a slash is a directory within the partition.
+	l.MustSh(`mkdir -p db/t/k=c/d; echo 1 > db/t/k=c/d/f`)
+	wantEntries(t, l, append(all, spelt{"k=c", "c"}))
+}
+
+// TestNamesThatMakeNoPartition: neither a key nor an entry is left of them.
+func TestNamesThatMakeNoPartition(t *testing.T) {
+	t.Parallel()
+	two := mounttest.Table{Database: "db", Name: "two", Format: "csv", Keys: []string{"dt:int", "k"}, Files: map[string]string{"dt=1/k=a/f": "a\n"}}
+	in := map[string]*mounttest.Lake{
+		"Glue":      mountGlue(t, mounttest.Options{}, mounttest.GlueTable{Table: two, Partitions: []mounttest.GluePartition{{Values: []string{"1", "a"}}}}),
+		"manifests": mounttest.Mount(t, mounttest.Options{Tables: []mounttest.Table{two}}),
+	}
+	for what, l := range in {
+		before := storedTree(t, l, "db/two")
+		for _, name := range []string{
+			"k=a", "dt=", "=1", "dt", "dt==1", "dt=1=1", "DT=2", "dt=1/dt=1", "dt=1/dt=1/k=a", "dt=1/k=", "dt=1/k", "dt=1/k=a=b", "dt=1/k==", "dt=1/K=b", "dt=1/K=a",
+			"dt=%", "dt=1%", "dt= 1", "dt=1 ", "dt=+", "dt=0x1", "dt=1_0", "dt=1e3", "dt=١", "dt=2147483648", "dt=-2147483649", "dt=%2F",
+		} {
+			want := syscall.EINVAL
+			if strings.Count(name, "/") > 1 { // its parent is not there
+				want = syscall.ENOENT
+			}
+			wantErrno(t, what+": mkdir "+name, mkdir(l, "db/two/"+name), want)
+			wantErrno(t, what+": stat "+name, statErr(l, "db/two/"+name), syscall.ENOENT)
+			wantErrno(t, what+": create below "+name, openErr(l, "db/two/"+name+"/f", creat), syscall.ENOENT)
+		}
+		if after := storedTree(t, l, "db/two"); !before.equal(after) {
+			t.Errorf("%s: the store has %q, had %q", what, after, before)
+		}
+		if l.Catalog != nil {
+			wantRegistered(t, l, "two", "1/a")
+		}
+	}
+}
