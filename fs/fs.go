@@ -44,6 +44,7 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/internal/metrics"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/staging"
+	"github.com/lakefs-mount/lakefs-mount/table"
 )
 
 const rootIno = 1
@@ -284,7 +285,8 @@ func (f *FS) fail(op, path string, err error) errno {
 		return told
 	}
 	e := toErrno(err)
-	if op == opPublish || !ordinary(e) && !errors.Is(err, io.EOF) {
+	misspelt := errors.Is(err, table.ErrName) // the log names the right spelling, which no errno can
+	if op == opPublish || misspelt || !ordinary(e) && !errors.Is(err, io.EOF) {
 		f.Log.Error("request failed", slog.String("operation", op), slog.String("path", path), slog.Any("error", err), slog.String("errno", e.Error()))
 	}
 	return e

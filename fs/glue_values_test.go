@@ -168,9 +168,25 @@ func TestCase48_ValuesThatLookLikePaths(t *testing.T) {
 	l := newValues(t, nil)
 	longest := strings.Repeat("é", 126) + "x" // with k= 255 bytes
 	all := []spelt{
-		{"k=a%2Fb", "a/b"}, {"k=a%2fc", "a/c"}, {"k=..", ".."}, {"k=.", "."}, {"k=%2E%2E%2Fup", "../up"}, {"k=%2F", "/"}, {"k=a%2F%2Fb", "a//b"},
-		{"k=\u00e9", "\u00e9"}, {"k=e\u0301", "e\u0301"}, {"k=%", "%"}, {"k=%zz", "%zz"}, {"k=%2", "%2"}, {"k=a%3Db", "a=b"}, {"k=%3D", "="},
-		{"k=" + longest, longest}, {"k=_x", "_x"}, {"k=.x", ".x"}, {"k=k%3Dk", "k=k"}, {"k=%00", "\x00"},
+		{"k=a%2Fb", "a/b"},
+		{"k=a%2fc", "a/c"},
+		{"k=..", ".."},
+		{"k=.", "."},
+		{"k=%2E%2E%2Fup", "../up"},
+		{"k=%2F", "/"},
+		{"k=a%2F%2Fb", "a//b"},
+		{"k=\u00e9", "\u00e9"},
+		{"k=e\u0301", "e\u0301"},
+		{"k=%", "%"},
+		{"k=%zz", "%zz"},
+		{"k=%2", "%2"},
+		{"k=a%3Db", "a=b"},
+		{"k=%3D", "="},
+		{"k=" + longest, longest},
+		{"k=_x", "_x"},
+		{"k=.x", ".x"},
+		{"k=k%3Dk", "k=k"},
+		{"k=%00", "\x00"},
 	}
 	publishValues(t, l, "db/t", all)
 	wantErrno(t, "another spelling of %", mkdir(l, "db/t/k=%25"), syscall.EEXIST)
