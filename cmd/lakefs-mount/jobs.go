@@ -62,8 +62,6 @@ func (p *program) runJob(ctx context.Context, a jobAsk) (fs.JobStatus, error) {
 		return job, fmt.Errorf("%s: %w here, and not in the mount, which goes on with it: its outcome is that of the job %q in %q", a.what, errInterrupted, id, a.mountpoint+"/.lakefs/jobs.json")
 	case told && job.Error != "":
 		return job, fmt.Errorf("%s: %s%s", a.what, printable(job.Error), a.next())
-	case errors.Is(err, unix.EBUSY): //nolint:forbidigo // the mount's answer
-		return job, fmt.Errorf("%s: another one of it is under way: %q shows it", a.what, a.mountpoint+"/.lakefs/jobs.json")
 	}
 	return job, fmt.Errorf("%s: %w (the mount's log says why)%s", a.what, bare(err), a.next())
 }
