@@ -106,6 +106,9 @@ type directoryStatus struct {
 	Local  []WriteStatus `json:"local"`
 	// Transactions are those that are open, of a table and of the root.
 	Transactions []TransactionStatus `json:"transactions,omitempty"`
+	// Unregistered: the partitions at and below the directory that this mount failed to
+	// register; of the root: all.
+	Unregistered []catalogview.Unregistered `json:"unregistered,omitempty"`
 	// Aborting, of the root: how many files that were dropped have uploads that are
 	// yet to be freed in the store.
 	Aborting int `json:"aborting,omitempty"`
@@ -139,6 +142,7 @@ func (f *FS) statusJSON(ctx context.Context, dir string) ([]byte, error) {
 	waiting, local, aborting := Unpublished(f.Area)
 	s.Staged, s.Local = f.ofDirectory(dir, waiting), f.ofDirectory(dir, local)
 	s.Transactions = f.transactionsBelow(dir)
+	s.Unregistered = f.View.Unregistered(dir)
 	if dir == "" {
 		s.Aborting = aborting
 	}
