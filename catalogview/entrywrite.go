@@ -12,8 +12,8 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/table"
 )
 
-// ErrEntry: what was written is no entry of that table: its JSON, its limits, or what
-// it says (EINVAL).
+// ErrEntry is of what was written and is no entry of that table: its JSON, its limits,
+// or what it says (EINVAL).
 var ErrEntry = errors.New("not a valid entry")
 
 // EntryError says what is wrong with an entry that was to be written. It unwraps to

@@ -17,6 +17,9 @@ import (
 type glueCall struct {
 	op    string // "GetTable"
 	about string // what it is asked of
+	// versioned: it names the version that it is of, and a concurrent modification says
+	// that the catalog has another.
+	versioned bool
 }
 
 func (c glueCall) fail(err error) error { return fmt.Errorf("%s %q: %w", c.op, c.about, err) }
@@ -72,7 +75,11 @@ func glueAttempt[T any](
 		out, err = read(x.body)
 	}
 	if err != nil {
-		err = glueFailure(actx, x, err)
+		failure := glueFailure(actx, x, err)
+		if c.versioned {
+			failure.otherVersion()
+		}
+		err = failure
 	}
 	if !x.start.IsZero() && r.g.o.Observe != nil {
 		r.g.o.Observe(GlueRequest{Operation: c.op, Elapsed: x.elapsed, Err: err, Retry: r.attempts > 1})

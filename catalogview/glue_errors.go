@@ -159,6 +159,13 @@ func (e *glueError) answered(x *exchange) {
 	}
 }
 
+// otherVersion has the answer to a call of one version say what it says of it.
+func (e *glueError) otherVersion() {
+	if e.code == "ConcurrentModificationException" || e.code == "VersionMismatchException" {
+		e.sentinel, e.passing = objectstore.ErrChanged, false
+	}
+}
+
 // glueErrorOf reads an error's code and message.
 func glueErrorOf(x *exchange) (code, text string) {
 	code = x.code

@@ -218,10 +218,23 @@ func (g *Glue) partitionPages(r table.Ref, q partitionQuery) glueListing {
 
 // Partition is [Source]'s: by one request.
 func (g *Glue) Partition(ctx context.Context, t *table.Table, values []string) (table.Partition, Raw, error) {
+	call := glueCall{op: "GetPartition", about: about(t.Ref()) + ": " + strings.Join(values, ", ")}
+	element, err := g.getPartition(ctx, call, t, values)
+	if err != nil {
+		return table.Partition{}, Raw{}, err
+	}
+	p, err := t.ParseGluePartition(element)
+	if err != nil {
+		return p, newGlueRaw("Partition", element), call.fail(err)
+	}
+	return p, newGlueRaw("Partition", element), nil
+}
+
+// getPartition returns a partition's entry; ErrNotExist where the answer is of another.
+func (g *Glue) getPartition(ctx context.Context, call glueCall, t *table.Table, values []string) ([]byte, error) {
 	r := t.Ref()
-	call := glueCall{op: "GetPartition", about: about(r) + ": " + strings.Join(values, ", ")}
 	if len(values) != len(t.Keys) || len(values) == 0 {
-		return table.Partition{}, Raw{}, call.fail(objectstore.ErrNotExist)
+		return nil, call.fail(objectstore.ErrNotExist)
 	}
 	element, err := askGlue(ctx, g, call, func(ctx context.Context, api *glue.Client) error {
 		_, err := api.GetPartition(ctx, &glue.GetPartitionInput{
@@ -230,16 +243,12 @@ func (g *Glue) Partition(ctx context.Context, t *table.Table, values []string) (
 		return err
 	}, readMember("Partition"))
 	if err != nil {
-		return table.Partition{}, Raw{}, err
+		return nil, err
 	}
 	if got, ok := jsonTexts(member(element, "Values")); ok && !slices.Equal(got, values) {
-		return table.Partition{}, Raw{}, call.fail(fmt.Errorf("the catalog has it as %.300q: %w", got, objectstore.ErrNotExist))
+		return nil, call.fail(fmt.Errorf("the catalog has it as %.300q: %w", got, objectstore.ErrNotExist))
 	}
-	p, err := t.ParseGluePartition(element)
-	if err != nil {
-		return p, newGlueRaw("Partition", element), call.fail(err)
-	}
-	return p, newGlueRaw("Partition", element), nil
+	return element, nil
 }
 
 // PartitionLines is [Source]'s: one page at a time, with all that is there. What

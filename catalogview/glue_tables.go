@@ -113,19 +113,7 @@ func glueTable(as, from table.Ref, element []byte) *table.Table {
 // Table is [Source]'s. The ETag of a resource link is that of its target too.
 func (g *Glue) Table(ctx context.Context, database, name, known string) (*table.Table, Raw, error) {
 	as := table.Ref{Database: database, Name: name}
-	from := as
-	element, err := g.getTable(ctx, from)
-	if errors.Is(err, objectstore.ErrNotExist) && !noGlueName(database) && !noGlueName(name) {
-		target, linkErr := g.linkedDatabase(ctx, from)
-		if errors.Is(linkErr, objectstore.ErrNotExist) || errors.Is(linkErr, objectstore.ErrPermission) {
-			return nil, Raw{}, err // that of the table: there is no link that can be seen
-		}
-		if linkErr != nil {
-			return nil, Raw{}, fmt.Errorf("table %q: %w", database+"/"+name, linkErr)
-		}
-		from = table.Ref{CatalogID: target.CatalogID, Database: target.Database, Name: name}
-		element, err = g.getTable(ctx, from)
-	}
+	from, element, err := g.locate(ctx, as)
 	if err != nil {
 		return nil, Raw{}, err
 	}
@@ -142,6 +130,25 @@ func (g *Glue) Table(ctx context.Context, database, name, known string) (*table.
 		return nil, raw, nil
 	}
 	return t, raw, nil
+}
+
+// locate returns a table's entry, and what the catalog has it as: where nothing is found
+// in a database, that may be a link. With an error from is where it would be made.
+func (g *Glue) locate(ctx context.Context, as table.Ref) (from table.Ref, element []byte, err error) {
+	element, err = g.getTable(ctx, as)
+	if !errors.Is(err, objectstore.ErrNotExist) || noGlueName(as.Database) || noGlueName(as.Name) {
+		return as, element, err
+	}
+	target, linkErr := g.linkedDatabase(ctx, as)
+	if errors.Is(linkErr, objectstore.ErrNotExist) || errors.Is(linkErr, objectstore.ErrPermission) {
+		return as, nil, err // that of the table: there is no link that can be seen
+	}
+	if linkErr != nil {
+		return as, nil, fmt.Errorf("table %q: %w", as.Database+"/"+as.Name, linkErr)
+	}
+	from = table.Ref{CatalogID: target.CatalogID, Database: target.Database, Name: as.Name}
+	element, err = g.getTable(ctx, from)
+	return from, element, err
 }
 
 // getTable returns a table's entry; ErrNotExist where the answer is of another name.

@@ -31,8 +31,8 @@ func (m *Manifests) PutTable(ctx context.Context, database, name string, w Entry
 	}
 	o, err := m.put(ctx, id, w)
 	if errors.Is(err, objectstore.ErrUnavailable) { // which may have taken effect
-		if t, raw, lookErr := m.Table(ctx, database, name, ""); lookErr == nil && bytes.Equal(raw.Bytes, w.Entry) && raw.ETag != w.Base {
-			return t, raw, nil
+		if now, raw, lookErr := m.Table(ctx, database, name, ""); lookErr == nil && bytes.Equal(raw.Bytes, w.Entry) && raw.ETag != w.Base {
+			return now, raw, nil
 		}
 	}
 	if err != nil {

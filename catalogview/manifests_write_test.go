@@ -76,8 +76,9 @@ func TestRule49_EntriesAreWrittenAndDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantLs(t, l.view, "db/new", "dt=2/")
-	if info, err := os.Stat(filepath.Join(l.root, "db/new/_sqe/table.json")); err != nil || info.Mode().Perm() != 0o640 {
-		t.Errorf("the new version has mode %v, %v, want that of the old", info.Mode(), err)
+	info, err := os.Stat(filepath.Join(l.root, "db/new/_sqe/table.json"))
+	if err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("the new version is %v, %v, want the mode of the old", info, err)
 	}
 	for base, want := range map[string]error{fresh.ETag: objectstore.ErrChanged, "no version": objectstore.ErrChanged, "": objectstore.ErrExist} {
 		if _, err = l.view.WriteEntry(ctx, "db/new", []byte(entry), base); !errors.Is(err, want) {

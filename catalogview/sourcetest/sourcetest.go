@@ -37,6 +37,9 @@ type Harness struct {
 	// PutPartition registers a partition of a table. nil: the catalog has no
 	// partitions of its own.
 	PutPartition func(t *testing.T, database, name string, values []string, location string)
+	// LooseVersions: the catalog compares no versions, so that what two write at once may
+	// both be taken. FixedPartitions: it changes no partition.
+	LooseVersions, FixedPartitions bool
 }
 
 // suite is one test over a catalog of its own.
@@ -68,6 +71,10 @@ func Run(t *testing.T, makeHarness func(t *testing.T) Harness) {
 		{"RegisterAtOnce", suite.registerAtOnce},
 		{"RegisterMany", suite.registerMany},
 		{"Deregister", suite.deregister},
+		{"PutTable", suite.putTable},
+		{"PutTableAtOnce", suite.putTableAtOnce},
+		{"DeleteTable", suite.deleteTable},
+		{"SetFormat", suite.setFormat},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(suite{t, makeHarness(t)}) })
 	}
