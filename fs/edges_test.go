@@ -1,11 +1,14 @@
 package fs_test
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/gluetest"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 )
 
@@ -225,4 +228,74 @@ func wantLogNames(t *testing.T, l *mounttest.Lake, path, right string) {
 		}
 		return false
 	})
+}
+
+// TestEdge09_101NewPartitions are two batches; one that another program registers
+// meanwhile is fine, and stays where that program has it.
+func TestEdge09_101NewPartitions(t *testing.T) {
+	t.Parallel()
+	const n = 101
+	l := mountGlue(t, mounttest.Options{}, inCatalog())
+	l.MustSh(fmt.Sprintf(`mkdir %[1]s; cd %[1]s; for i in $(seq 1001 %[2]d); do mkdir dt=$i; echo $i,new >dt=$i/f; done`, txn, 1000+n))
+	l.Catalog.Server.Reset()
+	l.Catalog.Server.Fault(gluetest.Rule{Op: registration, Times: 1, Fault: func(_ *gluetest.Exchange, next gluetest.Next) (gluetest.Answer, error) {
+		addPartition(l, "1001", "s3://{1}/theirs")
+		addPartition(l, "1101", "s3://{0}/"+l.Key("db/t")+"/dt=1101")
+		return next()
+	}})
+	l.MustSh(`echo commit > ` + txn + `/ctl`)
+	var sizes []int
+	for _, call := range l.Catalog.Server.Calls(registration) {
+		list, _ := call.Input["PartitionInputList"].([]any)
+		sizes = append(sizes, len(list))
+	}
+	if !slices.Equal(sizes, []int{100, 1}) {
+		t.Errorf("batches of %d partitions, want 100 and 1", sizes)
+	}
+	got := registeredAt(t, l, "t")
+	for i := 1001; i <= 1000+n; i++ {
+		want := fmt.Sprintf("%s/dt=%d", l.Location("db/t"), i)
+		if i == 1001 {
+			want = l.Catalog.At("s3://{1}/theirs")
+		}
+		if at := got[fmt.Sprint(i)]; at != want {
+			t.Errorf("dt=%d is registered at %q, want %q", i, at, want)
+		}
+	}
+	if len(got) != n+3 {
+		t.Errorf("the catalog has %d partitions, want %d", len(got), n+3)
+	}
+	l.WaitLog(elsewhereWarning)
+	if s := strings.Count(l.Log(), elsewhereWarning); s != 1 {
+		t.Errorf("warned %d times of another location:\n%s", s, l.Log())
+	}
+}
+
+// TestCase53_ErrorsInsideAGoodAnswer are read, each for its own partition.
+func TestCase53_ErrorsInsideAGoodAnswer(t *testing.T) {
+	t.Parallel()
+	l := mountGlue(t, mounttest.Options{}, inCatalog())
+	l.MustSh(`mkdir ` + txn + `; cd ` + txn + `; for i in 7 8 9; do mkdir dt=$i; echo $i >dt=$i/f; done`)
+	refused := l.Catalog.Server.Fault(gluetest.Rule{Op: registration, Fault: func(x *gluetest.Exchange, next gluetest.Next) (gluetest.Answer, error) {
+		answer, err := next()
+		answer.Body = []byte(`{"Errors":[{"PartitionValues":["8"],"ErrorDetail":{"ErrorCode":"InvalidInputException","ErrorMessage":"not eight"}}]}`)
+		_, _ = l.Catalog.TryCall("DeletePartition", `{"DatabaseName":"db","TableName":"t","PartitionValues":["8"]}`)
+		return answer, err
+	}})
+	if r := l.Sh(`echo commit > ` + txn + `/ctl`); r.Code == 0 || !strings.Contains(r.Err, "Input/output error") {
+		t.Errorf("commit: exit code %d, %s", r.Code, r.Err)
+	}
+	wantRegistered(t, l, "t", "1", "2", "3", "7", "9")
+	for _, i := range []string{"7", "8", "9"} {
+		wantStore(t, l, "db/t/dt="+i+"/f", i+"\n")
+	}
+	if got := l.MustSh(`jq -c '[.unregistered[] | .path, (.reason | contains("not eight"))]' .lakefs/status.json`); got != `["db/t/dt=8",true]`+"\n" {
+		t.Errorf("status.json has the unregistered %s", got)
+	}
+	refused.Remove()
+	l.MustSh(`echo more >> db/t/dt=8/f`)
+	wantRegistered(t, l, "t", "1", "2", "3", "7", "8", "9")
+	if got := l.MustSh(`jq -c '.unregistered // [] | length' .lakefs/status.json`); got != "0\n" {
+		t.Errorf("status.json has %s unregistered after all", got)
+	}
 }

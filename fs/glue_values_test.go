@@ -3,6 +3,7 @@ package fs_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"syscall"
@@ -233,4 +234,57 @@ func TestNamesThatMakeNoPartition(t *testing.T) {
 			wantRegistered(t, l, "two", "1/a")
 		}
 	}
+}
+
+// TestKeysAndValuesOfOddBytes: a key that needs escaping is escaped in the names of
+// directories alone; a value that is no UTF-8 reads as Latin-1.
+func TestKeysAndValuesOfOddBytes(t *testing.T) {
+	t.Parallel()
+	l := newGlueLake(t, mounttest.Options{})
+	addEntries(l, keyed("two", "s3://{0}/two", "a b", "k:1"), keyed("u", "s3://{0}/u", "é"), keyed("v", "s3://{0}/v", "k=x"), keyed("w", "s3://{0}/w", "k"))
+	l.Start()
+	for _, dir := range []string{"two/a b=1/k%3A1=2", "u/é=1", "v/k%3Dx=1", "w/k=%E9", "w/k=%C3%A9%20"} {
+		l.MustSh(`mkdir -p 'db/` + dir + `'; echo 1 > 'db/` + dir + `/f'`)
+		if got := inBucket(t, l, 0, dir+"/f"); got != "1\n" {
+			t.Errorf("the object of %s is %q", dir, got)
+		}
+	}
+	for path, want := range map[string]syscall.Errno{
+		"v/k=x=1": syscall.EINVAL, "v/k=2": syscall.EINVAL, "two/a%20b=1": syscall.EEXIST, "two/a=1": syscall.EINVAL, "two/A b=2": syscall.EINVAL,
+		"w/k=é": syscall.EEXIST, "w/k=%e9": syscall.EEXIST, "w/k=é ": syscall.EEXIST,
+	} {
+		wantErrno(t, "mkdir "+path, mkdir(l, "db/"+path), want)
+	}
+	for table, want := range map[string]map[string]string{
+		"two": {"1/2": "a b=1/k%3A1=2"}, "u": {"1": "é=1"}, "v": {"1": "k%3Dx=1"}, "w": {"é": "k=%E9", "é ": "k=%C3%A9%20"},
+	} {
+		for values, name := range want {
+			want[values] = l.Catalog.At("s3://{0}/"+table+"/") + name
+		}
+		if got := registeredAt(t, l, table); !maps.Equal(got, want) {
+			t.Errorf("%s: the catalog has %q, want %q", table, got, want)
+		}
+	}
+	if got := l.Second().MustSh(`cd db; find two u v w -type f | sort`); got != "two/a b=1/k%3A1=2/f\nu/é=1/f\nv/k%3Dx=1/f\nw/k=%C3%A9%20/f\nw/k=%E9/f\n" {
+		t.Errorf("another mount finds %q", got)
+	}
+}
+
+// TestOneOfEqualNamesIsMade, of those who make them at the same time.
+func TestOneOfEqualNamesIsMade(t *testing.T) {
+	t.Parallel()
+	tables := []mounttest.Table{{Database: "db", Name: "t", Format: "csv", Keys: []string{"d:int"}}}
+	onBoth(t, mounttest.Options{}, tables, func(t *testing.T, l *mounttest.Lake) {
+		t.Helper()
+		var want []string
+		for i := 10; i < 40; i++ {
+			out := l.MustSh(fmt.Sprintf(`cd db/t; for n in d=%d d=0%[1]d d=00%[1]d d=+%[1]d; do { mkdir $n 2>/dev/null && echo $n; } & done; wait`, i))
+			names := strings.Fields(out)
+			if len(names) != 1 {
+				t.Errorf("%q were made, want one", names)
+			}
+			want = append(want, names...)
+		}
+		wantNames(t, l, "db/t", want...)
+	})
 }
