@@ -19,6 +19,9 @@ import (
 // time.
 const batchAtOnce = 16
 
+// batchOfMany is from how many files on what is left of them here is removed later.
+const batchOfMany = 512
+
 // Member is one file of a batch.
 type Member struct {
 	File *staging.File
@@ -339,13 +342,26 @@ func (b *batch) publishNoted(ctx context.Context) error {
 	if b.how.RegisterLast {
 		told = b.register(context.WithoutCancel(ctx)) // while the record is there
 	}
-	for _, f := range b.files {
-		f.z.Published(bearing(f.made, f.z.Record), f.by == byAdopt)
-	}
+	b.leave(ctx)
 	if err := b.note.Drop(); err != nil { // the next mount does
 		b.c.log.LogAttrs(ctx, slog.LevelWarn, "the record of files that are published together stays", slog.Any("error", err))
 	}
 	return told
+}
+
+// leave removes what is left here of the files that are published. Of many that takes
+// its time: a disk removes some side by side.
+func (b *batch) leave(ctx context.Context) {
+	_ = b.each(context.WithoutCancel(ctx), func(_ context.Context, f *batchFile) error {
+		switch {
+		case !f.done || f.z == nil:
+		case len(b.files) < batchOfMany:
+			f.z.Published(bearing(f.made, f.z.Record), f.by == byAdopt)
+		default:
+			f.z.PublishedOfMany(bearing(f.made, f.z.Record), f.by == byAdopt)
+		}
+		return nil
+	})
 }
 
 func (b *batch) publishOne(ctx context.Context, f *batchFile) error {

@@ -101,10 +101,12 @@ func (b *batch) keep(ctx context.Context, cause error) error {
 			b.c.log.LogAttrs(ctx, slog.LevelError, notRegistered, slog.Any("error", err))
 		}
 	}
+	b.leave(ctx)
 	for _, f := range b.files {
 		if f.done {
-			f.z.Published(bearing(f.made, f.z.Record), f.by == byAdopt)
-		} else if err := f.z.PutBack(f.was, false); err != nil && left == nil {
+			continue
+		}
+		if err := f.z.PutBack(f.was, false); err != nil && left == nil {
 			left = err
 		}
 	}

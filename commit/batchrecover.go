@@ -185,12 +185,12 @@ func (c *Committer) publishLeft(ctx context.Context, note *staging.Batch, rec st
 			err = fmt.Errorf("%w: %w", objectstore.ErrUnavailable, err)
 		}
 	}
+	if err == nil {
+		b.leave(ctx)
+		return nil
+	}
 	for _, f := range b.files {
-		switch {
-		case f.z == nil:
-		case err == nil:
-			f.z.Published(bearing(f.made, f.z.Record), f.by == byAdopt)
-		default:
+		if f.z != nil {
 			_ = f.z.PutBack(f.was, f.done) // on disk the note counts
 		}
 	}

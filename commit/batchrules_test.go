@@ -404,7 +404,7 @@ func TestRule30RecoveryMeetsTheStore(t *testing.T) {
 			if err != nil || len(report.Kept) != 4 || len(w.area.Batches()) != 1 {
 				t.Errorf("Recover: %+v, %v", report, err)
 			}
-			if err := w.c.Publish(t.Context(), id, nil); !errors.Is(err, objectstore.ErrUnavailable) {
+			if err = w.c.Publish(t.Context(), id, nil); !errors.Is(err, objectstore.ErrUnavailable) {
 				t.Errorf("Publish: %v, want ErrUnavailable", err)
 			}
 			refused := &failing{ops: []string{"delete"}, err: objectstore.ErrPermission}

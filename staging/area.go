@@ -75,6 +75,8 @@ type Area struct {
 	aborting map[string]*File  // writes without bytes, whose uploads are yet to be aborted
 	spares   []string          // empty directories of writes that ended
 	spared   int               // spares ever, for their names
+	gone     []string          // directories that are to be removed in the background
+	sweeping bool              // and are
 }
 
 // NewWrite describes a write to be. Path is for people and Prefix is what

@@ -99,11 +99,21 @@ func (z *Frozen) SetUnsettled(reason string) error {
 // record leave the disk, and the descriptor of the spool goes on as the pinned
 // obj, if it has all bytes. With adopted, the store took the spool's file itself.
 func (z *Frozen) Published(obj objectstore.Object, adopted bool) {
+	z.published(obj, adopted, false)
+}
+
+// PublishedOfMany is Published of one of very many files: what leaves the disk is out of
+// the way when it returns, and removed later.
+func (z *Frozen) PublishedOfMany(obj objectstore.Object, adopted bool) {
+	z.published(obj, adopted, true)
+}
+
+func (z *Frozen) published(obj objectstore.Object, adopted, later bool) {
 	f := z.file
 	f.endUpload(z.sent)
 	z.sent = false
 	f.setLayer(newLayer(nil, f.pinned(obj), f.size))
-	if err := f.removePublished(adopted); err != nil {
+	if err := f.removePublished(adopted, later); err != nil {
 		// What is left is dropped at the next mount: its bytes are gone, or are
 		// found in the store under its write id.
 		f.area.opts.Log.Warn("published, but the spool stays", slog.String("id", f.id), slog.Any("error", err))

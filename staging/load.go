@@ -38,6 +38,9 @@ func (a *Area) load() error {
 		if e.IsDir() && strings.HasPrefix(e.Name(), sparePrefix) {
 			removeSpare(a.path(e.Name()))
 		}
+		if e.IsDir() && isGoneName(e.Name()) {
+			a.sweepLater(a.path(e.Name()))
+		}
 		if !e.IsDir() || !isID(e.Name()) {
 			continue
 		}

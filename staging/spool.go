@@ -187,16 +187,24 @@ func (f *File) closeBlocks() {
 
 // removeFromDisk removes the bytes, then the record with the directory: ended
 // in between, what is left says "published", never "bytes of unknown origin".
-func (f *File) removeFromDisk() error { return f.removePublished(false) }
+func (f *File) removeFromDisk() error { return f.removePublished(false, false) }
 
-// removePublished is removeFromDisk; with adopted the spool has left by itself.
+// removePublished is removeFromDisk; with adopted the spool has left by itself, and with
+// later the directory is removed in the background.
 // Uploads that are to be aborted keep the record, and the directory.
-func (f *File) removePublished(adopted bool) error {
+func (f *File) removePublished(adopted, later bool) error {
 	f.disk.Lock()
 	defer f.disk.Unlock()
 	overlay := f.blocks != nil
 	f.closeBlocks()
 	if !f.onDisk {
+		return nil
+	}
+	f.mu.Lock()
+	later = later && !f.pendingLocked()
+	f.mu.Unlock()
+	if later && f.area.discard(f.dir(), f.id) == nil {
+		f.onDisk, f.durable = false, false
 		return nil
 	}
 	if !adopted {

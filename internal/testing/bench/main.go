@@ -60,6 +60,7 @@ func writeFlags() *writeOptions {
 	flag.StringVar(&o.disk, "disk", ".cache", "write: where the state directory on a disk is made")
 	flag.IntVar(&o.files, "files", 100, "write: files of cp -r")
 	flag.IntVar(&o.tiny, "tiny", tinyWrites, "write: writes of 4 KiB")
+	flag.IntVar(&o.together, "together", 10_000, "write: files of one commit")
 	flag.DurationVar(&o.firstByte, "first-byte", 20*time.Millisecond, "write: from a request to its answer")
 	flag.Int64Var(&o.rate, "rate", 90<<20, "write: bytes a second of a connection; 0: no limit")
 	flag.StringVar(&o.only, "only", "", "write: only the cases whose name contains this")

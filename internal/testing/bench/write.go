@@ -36,6 +36,7 @@ type writeOptions struct {
 	large     int64         // bytes of the large file
 	files     int           // of cp -r
 	tiny      int           // writes of 4 KiB
+	together  int           // files of one commit
 	firstByte time.Duration // from a request's end to its answer
 	rate      int64         // bytes a second of a connection
 	only      string        // cases whose name contains this

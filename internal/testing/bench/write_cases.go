@@ -38,13 +38,14 @@ type contender struct {
 	fixed   float64                         // seconds that are given, and not measured; 0: none
 	before  func(ctx context.Context) error // not measured
 	seconds func(ctx context.Context) (float64, error)
+	timing  func(ctx context.Context) (timing, error) // in the place of seconds, of what tells its memory
 }
 
 func (r *writeRig) cases() []writeCase {
 	all := []writeCase{
 		r.largeCase(), r.manyCase(),
 		r.tinyCase("4 KiB writes", false), r.tinyCase("4 KiB writes, open to close", true),
-		r.copyCase(), r.appendCase(),
+		r.copyCase(), r.appendCase(), r.togetherCase(),
 	}
 	return slices.DeleteFunc(all, func(c writeCase) bool { return !strings.Contains(c.name, r.o.only) })
 }

@@ -41,6 +41,8 @@ func child(name string, args []string) error {
 		t, err = limitCopy(ctx, args[0], args[1], args[2])
 	case "append":
 		t, err = limitAppend(ctx, args[0], args[1], args[2])
+	case "puts", "together":
+		t, err = many(ctx, name, args)
 	case "steps":
 		t, err = steps(args[0], args[1], args[2])
 	default:
@@ -57,6 +59,23 @@ type timing struct {
 	Work  float64 `json:"work"`  // seconds, without what is a program's start
 	Open  float64 `json:"open"`  // of these, open(2)
 	Close float64 `json:"close"` // and close(2)
+	Peak  float64 `json:"peak"`  // MiB of resident memory, where that was asked
+	CPU   float64 `json:"cpu"`   // processor seconds of the work alone, likewise
+}
+
+// many runs a child that publishes many files.
+func many(ctx context.Context, name string, args []string) (timing, error) {
+	if len(args) < 4 {
+		return timing{}, fmt.Errorf("child %s: want four arguments", name)
+	}
+	n, err := strconv.Atoi(args[2])
+	switch {
+	case err != nil:
+		return timing{}, err
+	case name == "puts":
+		return limitPuts(ctx, args[0], args[1], n, args[3])
+	}
+	return together(ctx, args[0], args[1], n, args[3])
 }
 
 func since(began time.Time) float64 { return time.Since(began).Seconds() }

@@ -13,9 +13,10 @@ import (
 // sample is one run of one contender.
 type sample struct {
 	Seconds  float64        `json:"seconds"`
-	Requests map[string]int `json:"requests,omitempty"` // by operation
-	Sent     int64          `json:"sent"`               // bytes of bodies to the store
-	Fetched  int64          `json:"fetched"`            // and from it
+	Peak     float64        `json:"peak_rss_mib,omitempty"` // of a process of its own
+	Requests map[string]int `json:"requests,omitempty"`     // by operation
+	Sent     int64          `json:"sent"`                   // bytes of bodies to the store
+	Fetched  int64          `json:"fetched"`                // and from it
 	CPU      load           `json:"cpu"`
 }
 
@@ -73,14 +74,23 @@ func (r *writeRig) measureAll(ctx context.Context) ([]row, error) {
 func (c writeCase) row(o contender, ours, base []sample) row {
 	w := row{
 		Case: c.name, Ours: o.name, Base: c.base.name, Goal: c.goal, AtMost: c.atMost, Samples: ours, BaseSamples: base,
-		Seconds: middle(ours).Seconds, BaseSeconds: middle(base).Seconds, Peak: o.daemon.memory("VmHWM:"),
+		Seconds: middle(ours).Seconds, BaseSeconds: middle(base).Seconds, Peak: middle(ours).Peak,
+	}
+	if o.daemon != nil {
+		w.Peak = o.daemon.memory("VmHWM:")
 	}
 	w.Ratio = w.BaseSeconds / w.Seconds
 	if all := middle(ours).CPU.total(); all > 0 {
 		w.CPURatio = middle(base).CPU.total() / all
 	}
 	if c.atMost {
-		w.Ratio, w.CPURatio, w.BaseSamples = w.Seconds/w.BaseSeconds, 0, nil
+		w.Ratio = w.Seconds / w.BaseSeconds
+		if w.CPURatio > 0 {
+			w.CPURatio = 1 / w.CPURatio
+		}
+	}
+	if c.base.fixed > 0 {
+		w.BaseSamples, w.CPURatio = nil, 0
 	}
 	return w
 }
@@ -95,6 +105,14 @@ func middle(s []sample) sample {
 	return s[len(s)/2]
 }
 
+func (c contender) run(ctx context.Context) (t timing, err error) {
+	if c.timing == nil {
+		t.Work, err = c.seconds(ctx)
+		return t, err
+	}
+	return c.timing(ctx)
+}
+
 // measure runs a contender once.
 func (r *writeRig) measure(ctx context.Context, c contender) (s sample, err error) {
 	if c.fixed > 0 {
@@ -107,10 +125,15 @@ func (r *writeRig) measure(ctx context.Context, c contender) (s sample, err erro
 	}
 	r.proxy.Reset()
 	was := r.times(c.daemon)
-	if s.Seconds, err = c.seconds(ctx); err != nil {
+	t, err := c.run(ctx)
+	if err != nil {
 		return s, err
 	}
+	s.Seconds, s.Peak = t.Work, t.Peak
 	s.CPU = r.times(c.daemon).less(was)
+	if t.CPU > 0 {
+		s.CPU.Program = t.CPU
+	}
 	s.Requests = r.proxy.Counts()
 	for _, q := range r.proxy.Log() {
 		s.Sent += q.Received

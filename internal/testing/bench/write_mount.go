@@ -83,7 +83,12 @@ func (s *system) memory(line string) float64 {
 	if err != nil {
 		return 0
 	}
-	_, rest, _ := strings.Cut(string(b), line)
+	return statusLine(b, line)
+}
+
+// statusLine is a line of /proc/PID/status, in MiB.
+func statusLine(status []byte, line string) float64 {
+	_, rest, _ := strings.Cut(string(status), line)
 	fields := strings.Fields(rest)
 	if len(fields) == 0 {
 		return 0
