@@ -276,7 +276,7 @@ func TestCase53_ErrorsInsideAGoodAnswer(t *testing.T) {
 	t.Parallel()
 	l := mountGlue(t, mounttest.Options{}, inCatalog())
 	l.MustSh(`mkdir ` + txn + `; cd ` + txn + `; for i in 7 8 9; do mkdir dt=$i; echo $i >dt=$i/f; done`)
-	refused := l.Catalog.Server.Fault(gluetest.Rule{Op: registration, Fault: func(x *gluetest.Exchange, next gluetest.Next) (gluetest.Answer, error) {
+	refused := l.Catalog.Server.Fault(gluetest.Rule{Op: registration, Fault: func(_ *gluetest.Exchange, next gluetest.Next) (gluetest.Answer, error) {
 		answer, err := next()
 		answer.Body = []byte(`{"Errors":[{"PartitionValues":["8"],"ErrorDetail":{"ErrorCode":"InvalidInputException","ErrorMessage":"not eight"}}]}`)
 		_, _ = l.Catalog.TryCall("DeletePartition", `{"DatabaseName":"db","TableName":"t","PartitionValues":["8"]}`)

@@ -288,3 +288,74 @@ func TestOneOfEqualNamesIsMade(t *testing.T) {
 		wantNames(t, l, "db/t", want...)
 	})
 }
+
+// TestCase48_EveryByteInManifests: names and keys alike, where the directories are all
+// that tells of partitions.
+func TestCase48_EveryByteInManifests(t *testing.T) {
+	t.Parallel()
+	l := mounttest.Mount(t, mounttest.Options{Tables: []mounttest.Table{partitioned(nil, "k")}})
+	all := everyByte(table.Escape)
+	for _, c := range "\x01\t\n\x1f \"#%'*:?[\\]^`{|}~\x7f" { // other values than theirs, as they are
+		all = append(all, spelt{"k=raw " + string(c), "raw " + string(c)})
+	}
+	all = slices.DeleteFunc(all, func(p spelt) bool { return l.OnS3() && strings.ContainsAny(p.name, "\x01\x1f\x7f") }) // which versitygw lists as U+FFFD
+	publishValues(t, l, "db/t", all)
+	want := tree{}
+	var names []string
+	for _, p := range all {
+		names = append(names, p.name)
+		want[p.name+"/f"] = "file of " + p.value
+	}
+	wantNames(t, l, "db/t", names...)
+	if got := storedTree(t, l, "db/t"); !got.equal(want) {
+		t.Errorf("the store has\n%q\nwant\n%q", got, want)
+	}
+	for _, p := range all {
+		if raw := "k=" + p.value; raw != p.name && !strings.ContainsAny(p.value, "/=") && table.Unescape(p.value) == p.value {
+			wantErrno(t, fmt.Sprintf("mkdir %q beside %q", raw, p.name), mkdir(l, "db/t/"+raw), syscall.EEXIST)
+		}
+	}
+	l.Remount()
+	wantNames(t, l, "db/t", names...)
+	if s := status(t, l, "db/t").Catalog; s.Partitions != len(all) || len(s.Unparsable) > 0 {
+		t.Errorf("status.json counts %d partitions, want %d: %q do not parse", s.Partitions, len(all), s.Unparsable)
+	}
+}
+
+// TestRule34_EveryByteOfFormatTables has one spelling there: any other is EINVAL, and
+// so is a value alone that would be hidden.
+func TestRule34_EveryByteOfFormatTables(t *testing.T) {
+	t.Parallel()
+	parquet := mounttest.Parquet(t, 1)
+	l := mountGlue(t, mounttest.Options{}, formatTable("named", []string{"k"}), formatTable("alone", []string{"k"}, "format-table.partition-path-only-value", "true"))
+	for _, name := range []string{"named", "alone"} {
+		var names []string
+		for _, p := range everyByte(table.Escape) {
+			spelling, raw := p.name, "k="+p.value
+			want := syscall.Errno(0)
+			if name == "alone" {
+				spelling, raw = strings.TrimPrefix(p.name, "k="), p.value
+				if strings.HasPrefix(spelling, "_") || strings.HasPrefix(spelling, ".") {
+					want = syscall.EINVAL
+				}
+			}
+			if spelling == "." { // no name
+				continue
+			}
+			dir := "db/" + name + "/" + spelling
+			wantErrno(t, fmt.Sprintf("mkdir %q", dir), mkdir(l, dir), want)
+			if want == 0 {
+				names = append(names, spelling)
+				write(t, l, dir+"/f", parquet)
+			}
+			if raw != spelling && !strings.Contains(raw, "/") && raw != "." {
+				wantErrno(t, fmt.Sprintf("mkdir %q", "db/"+name+"/"+raw), mkdir(l, "db/"+name+"/"+raw), syscall.EINVAL)
+			}
+		}
+		wantNames(t, l, "db/"+name, names...)
+		if got := storedTree(t, l, "db/"+name); len(got) != len(names) {
+			t.Errorf("%s: the store has %d files, want %d", name, len(got), len(names))
+		}
+	}
+	wantNothingRegistered(t, l)
+}
