@@ -162,14 +162,18 @@ func (c *cells[T]) load(ctx context.Context, key string, load func(context.Conte
 func (c *cells[T]) keep(key string, k cell[T], generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if old, ok := c.mu.m[key]; c.mu.generation != generation || ok && old.at.After(k.at) {
+	old, have := c.mu.m[key]
+	if c.mu.generation != generation {
 		return
 	}
 	if k.err != nil && !errors.Is(k.err, objectstore.ErrNotExist) {
-		if old, ok := c.mu.m[key]; ok && old.err == nil {
+		if have && old.err == nil {
 			old.retry = c.o.Now().Add(c.o.NegativeTTL)
 			c.mu.m[key] = old
 		}
+		return
+	}
+	if have && (old.at.After(k.at) || k.err != nil && old.err == nil && old.at.Equal(k.at)) {
 		return
 	}
 	c.forget(key)

@@ -165,6 +165,7 @@ func TestAFailedRegistrationIsTriedAgainByItself(t *testing.T) {
 		}
 		wantRequests(t, "the first attempts", registrations(c, time.Minute), map[string]int{"register": 1}) // after 30 s, two in one
 		wantRequests(t, "the next", registrations(c, time.Minute), map[string]int{"register": 1})           // after 60 s more
+		synctest.Wait()
 		denied = nil
 		wantRequests(t, "the last", registrations(c, time.Hour), map[string]int{"register": 1})
 		if len(c.partitions["t"]) != 2 {

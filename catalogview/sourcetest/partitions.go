@@ -235,11 +235,7 @@ func (s suite) registerMany() {
 		want = append(want, fmt.Sprintf("%q at %s", values, place(1000+i)))
 	}
 	if s.h.PutPartition == nil {
-		for i, got := range s.h.Source.Register(ctx, tab, all) {
-			if got.Err != nil || got.Location != all[i].Location {
-				s.t.Fatalf("%q: got %+v, want %s", all[i].Values, got, all[i].Location)
-			}
-		}
+		s.wantEach(all, s.h.Source.Register(ctx, tab, all))
 		return
 	}
 	there := catalogview.NewPartition{Values: []string{"7", "eu"}, Location: "s3://bucket/elsewhere"}
@@ -249,11 +245,7 @@ func (s suite) registerMany() {
 		if len(done) != 103 || done[101].Err != nil || done[101].Location != place(0) || done[102].Err == nil {
 			s.t.Fatalf("%d are told of; what is there, and one with too few values: %+v", len(done), done[min(101, len(done)):])
 		}
-		for i, got := range done[:101] {
-			if got.Err != nil || got.Location != all[i].Location {
-				s.t.Fatalf("%q: got %+v, want %s", all[i].Values, got, all[i].Location)
-			}
-		}
+		s.wantEach(all, done[:101])
 		same(s.t, "Partitions", s.listed(tab, "13"), want)
 	}
 	s.h.Drop(s.t, tab.Database, tab.Name)
@@ -261,6 +253,19 @@ func (s suite) registerMany() {
 		if got.Err == nil {
 			s.t.Errorf("Register of %q where the table went: %+v", all[i].Values, got)
 		}
+	}
+}
+
+// wantEach wants all to be registered as they were to be.
+func (s suite) wantEach(all []catalogview.NewPartition, done []catalogview.Registered) {
+	s.t.Helper()
+	for i, got := range done {
+		if got.Err != nil || got.Location != all[i].Location {
+			s.t.Fatalf("%q: got %+v, want %s", all[i].Values, got, all[i].Location)
+		}
+	}
+	if len(done) != len(all) {
+		s.t.Fatalf("told of %d, want %d", len(done), len(all))
 	}
 }
 
