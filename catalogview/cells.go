@@ -236,16 +236,32 @@ func (c *cells[T]) each(match func(key string) bool, show func(T)) {
 	}
 }
 
-// change replaces the value that is kept of a key, if one is, and has what loads of it
-// are about to tell forgotten. The cells are locked meanwhile.
-func (c *cells[T]) change(key string, to func(T) T) {
+// replace keeps k of a key in place of what is kept, unless there was a drop since a
+// generation: then nothing is. What loads are about to tell is forgotten.
+func (c *cells[T]) replace(key string, k cell[T], since uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	current := c.mu.generation == since
 	c.mu.generation++
-	if k, have := c.mu.m[key]; have && k.err == nil {
-		c.mu.total -= c.cost(k.value)
-		k.value = to(k.value)
-		c.mu.total += c.cost(k.value)
+	c.forget(key)
+	if current && c.mu.total+c.cost(k.value) <= c.most {
 		c.mu.m[key] = k
+		c.mu.total += c.cost(k.value)
+	}
+}
+
+// change is replace with what to makes of the value that is kept, if one is. The cells
+// are locked meanwhile.
+func (c *cells[T]) change(key string, since uint64, to func(T) T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	current := c.mu.generation == since
+	c.mu.generation++
+	k, have := c.mu.m[key]
+	c.forget(key)
+	if current && have && k.err == nil {
+		k.value = to(k.value)
+		c.mu.m[key] = k
+		c.mu.total += c.cost(k.value)
 	}
 }

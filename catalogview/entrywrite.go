@@ -51,12 +51,13 @@ func (v *View) WriteEntry(ctx context.Context, path string, entry []byte, base s
 	if err != nil {
 		return Node{}, err
 	}
+	since := v.entryGeneration()
 	t, raw, err := v.putEntry(ctx, db, name, EntryWrite{Entry: entry, Base: base, Accept: v.acceptable})
 	v.rejected.note(ctx, v.o.Now(), path, err)
 	if err != nil {
 		return Node{}, err
 	}
-	return entryNode(path, raw, v.noteEntry(ctx, db, name, t, raw)), nil
+	return entryNode(path, raw, v.noteEntry(ctx, since, t, raw)), nil
 }
 
 func (v *View) putEntry(ctx context.Context, db, name string, w EntryWrite) (*table.Table, Raw, error) {
@@ -75,11 +76,12 @@ func (v *View) RemoveEntry(ctx context.Context, path, base string) error {
 	if err != nil {
 		return err
 	}
+	since := v.entryGeneration()
 	if err = v.src.DeleteTable(ctx, db, name, base); err != nil {
 		return err
 	}
 	v.rejected.note(ctx, v.o.Now(), path, nil)
-	v.noteEntry(ctx, db, name, nil, Raw{})
+	v.noteNoEntry(since, db, name)
 	return nil
 }
 
@@ -130,52 +132,75 @@ func (v *View) acceptable(ctx context.Context, t *table.Table) error {
 	return &VerdictError{Table: e.id(), Class: e.table.Class, Reason: e.table.Reason}
 }
 
-// noteEntry takes in that the catalog has this entry of a table now, and no other (t
-// nil: none), so that the mount shows it at once. It returns the table with the verdict
-// on its location. Nothing else that is cached is forgotten.
-func (v *View) noteEntry(ctx context.Context, db, name string, t *table.Table, raw Raw) *table.Table {
-	key := join(db, name)
-	old, have, _ := v.tables.peek(key)
-	at := v.o.Now()
-	v.tables.drop(func(k string) bool { return k == key })
-	v.lists.change(db, func(l tableList) tableList { return l.with(name, t, raw) })
-	shown := t
-	if t != nil {
-		_, _, generation := v.tables.peek(key)
-		if e, err := v.judge(ctx, t, raw); err == nil { // else the next use asks again
-			v.tables.keep(key, cell[*entry]{value: e, at: at}, generation)
-			shown = e.table
-		}
-	}
-	if !have || old.err != nil || !samePartitions(old.value.base, t) {
-		v.parts.drop(ofTable(func(d, n string) bool { return d == db && n == name }))
-	}
-	return shown
+// entryGenerations tells a change of what is cached of entries by others.
+type entryGenerations struct{ tables, lists uint64 }
+
+func (v *View) entryGeneration() (since entryGenerations) {
+	_, _, since.tables = v.tables.peek("")
+	_, _, since.lists = v.lists.peek("")
+	return since
 }
 
-// with is the listing with an entry of this table in place of what it had; without one
-// if t is nil. What others hold of the listing is not changed.
-func (l tableList) with(name string, t *table.Table, raw Raw) tableList {
-	raw.Bytes = nil
-	i, there := l.index[name]
-	switch {
-	case t == nil && !there:
-		return l
-	case t == nil:
-		l.all = slices.Delete(slices.Clone(l.all), i, i+1)
-		l.index = make(map[string]int, len(l.all))
-		for i, info := range l.all {
-			l.index[info.Name] = i
-		}
-		return l
+// noteEntry takes in that the catalog has this entry of a table, and no other, so that
+// the mount shows it at once; where others wrote entries since, the next use asks, for
+// theirs may be later. It returns the table with the verdict on its location. Nothing
+// else that is cached is forgotten.
+func (v *View) noteEntry(ctx context.Context, since entryGenerations, t *table.Table, raw Raw) *table.Table {
+	key := join(t.Database, t.Name)
+	old, have, _ := v.tables.peek(key)
+	at := v.o.Now()
+	e, err := v.judge(ctx, t, raw)
+	if err == nil {
+		v.tables.replace(key, cell[*entry]{value: e, at: at}, since.tables)
+		t = e.table
+	} else {
+		v.tables.drop(func(k string) bool { return k == key }) // the next use asks again
 	}
+	v.lists.change(t.Database, since.lists, func(l tableList) tableList { return l.with(t.Name, raw) })
+	if !have || old.err != nil || !samePartitions(old.value.base, t) {
+		v.dropPartitions(key)
+	}
+	return t
+}
+
+// noteNoEntry takes in that the catalog has no entry of a table.
+func (v *View) noteNoEntry(since entryGenerations, db, name string) {
+	key := join(db, name)
+	v.tables.drop(func(k string) bool { return k == key })
+	v.lists.change(db, since.lists, func(l tableList) tableList { return l.without(name) })
+	v.dropPartitions(key)
+}
+
+func (v *View) dropPartitions(of string) {
+	v.parts.drop(ofTable(func(db, name string) bool { return join(db, name) == of }))
+}
+
+// with is the listing with an entry of this table in place of what it had. What others
+// hold of the listing is not changed.
+func (l tableList) with(name string, raw Raw) tableList {
+	raw.Bytes = nil
 	l.all, l.index = slices.Clone(l.all), maps.Clone(l.index)
+	i, there := l.index[name]
 	if !there {
 		i = len(l.all)
 		l.all = append(l.all, TableInfo{})
 		l.index[name] = i
 	}
 	l.all[i] = TableInfo{Name: name, Raw: raw}
+	return l
+}
+
+// without is the listing without a table.
+func (l tableList) without(name string) tableList {
+	i, there := l.index[name]
+	if !there {
+		return l
+	}
+	l.all = slices.Delete(slices.Clone(l.all), i, i+1)
+	l.index = make(map[string]int, len(l.all))
+	for i, info := range l.all {
+		l.index[info.Name] = i
+	}
 	return l
 }
 

@@ -68,6 +68,7 @@ func (v *View) setTableFormat(ctx context.Context, path string, f table.FormatCh
 	if err != nil {
 		return err
 	}
+	since := v.entryGeneration()
 	t, _, err := v.src.Table(ctx, db, name, "")
 	if err == nil {
 		err = formatFixed(t)
@@ -83,7 +84,7 @@ func (v *View) setTableFormat(ctx context.Context, path string, f table.FormatCh
 		v.tables.drop(func(k string) bool { return k == path })
 		return nil //nolint:nilerr // the next use asks again
 	}
-	v.noteEntry(ctx, db, name, t, raw)
+	v.noteEntry(ctx, since, t, raw)
 	return nil
 }
 
@@ -92,8 +93,7 @@ func (v *View) noteFormat(ctx context.Context, e *entry, values []string) {
 	v.noteDeregistered(e, values)
 	p, _, err := v.src.Partition(ctx, e.base, values)
 	if err != nil {
-		id := e.id()
-		v.parts.drop(ofTable(func(db, name string) bool { return join(db, name) == id }))
+		v.dropPartitions(e.id())
 		return
 	}
 	v.noteRegistered(e, []*partition{v.settle(e, p)})

@@ -624,7 +624,7 @@ func TestResourceLinksAreNotWritten(t *testing.T) {
 // from the table, properties are added.
 func TestRule59_AFormatIsThePartitionsAlone(t *testing.T) {
 	e := newEditor(t)
-	e.server.AddTable("sales", ordersEntry(""))
+	e.server.AddTable("sales", ordersEntry(`"Odd":{"a":1.50},`))
 	descriptor := `{"Columns":[{"Name":"id","Type":"bigint","New":1}],"Location":"s3://else/where","InputFormat":"old.In","OutputFormat":"old.Out",
 "SerdeInfo":{"SerializationLibrary":"old.SerDe","Name":"n","Parameters":{"a":"1","b":"2"}},"New":12345678901234567890.10}`
 	for _, value := range []string{"1", "2"} {
@@ -681,6 +681,10 @@ func TestRule59_AFormatIsThePartitionsAlone(t *testing.T) {
 
 	if err = set("sales/orders", "ORC"); err != nil {
 		t.Fatal(err)
+	}
+	sent := e.sent("UpdateTable")
+	if sent["Odd"] == nil || fmt.Sprint(parametersOf(sent)) != "map[EXTERNAL:TRUE trino_query_id:x]" || sent["CreatedBy"] != nil || fmt.Sprint(descriptorOf(sent)["NumberOfBuckets"]) != "-1" {
+		t.Errorf("sent %v", sent)
 	}
 	if got := lookup(t, e.view, "sales/orders").Table; got.Format != "orc" {
 		t.Errorf("the table is of the format %q", got.Format)

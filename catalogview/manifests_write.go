@@ -68,6 +68,9 @@ func (m *Manifests) put(ctx context.Context, id string, w EntryWrite) (objectsto
 func (m *Manifests) DeleteTable(ctx context.Context, database, name, base string) error {
 	id := database + "/" + name
 	o, err := m.stat(ctx, database, name)
+	if fault := m.irregular(err, database, name); fault != "" {
+		return &EntryError{Path: id, Reason: fault}
+	}
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -219,10 +220,46 @@ func TestRule43_WrittenLocationsAreChecked(t *testing.T) {
 	if err := os.Symlink("/etc/hostname", link); err != nil {
 		t.Fatal(err)
 	}
+	if err := l.view.RemoveEntry(t.Context(), "db/l", ""); !errors.Is(err, ErrEntry) {
+		t.Errorf("RemoveEntry of a link that leaves the folder: %v", err)
+	}
 	for _, base := range []string{"", lookup(t, l.view, "db/l.json").ETag} {
 		if _, err := l.view.WriteEntry(t.Context(), "db/l", []byte(manifestOf("db/l", "x", nil, nil)), base); !errors.Is(err, ErrEntry) {
 			t.Errorf("over a link that leaves the folder: got %v", err)
 		}
+	}
+}
+
+// Entries that are written and dropped at once leave nothing stale behind.
+func TestWritesAtOnceLeaveNothingStale(t *testing.T) {
+	l := newLake(t, editable)
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for j := range 25 {
+				entry := manifestOf("db/t", fmt.Sprintf("data/%d-%d", i, j), nil, nil)
+				_, n, err := l.view.FreshEntry(t.Context(), "db/t")
+				if err == nil && (i+j)%3 == 0 {
+					err = l.view.RemoveEntry(t.Context(), "db/t", n.ETag)
+				} else if err == nil || errors.Is(err, objectstore.ErrNotExist) {
+					_, err = l.view.WriteEntry(t.Context(), "db/t", []byte(entry), n.ETag)
+				}
+				if err != nil && !errors.Is(err, objectstore.ErrChanged) && !errors.Is(err, objectstore.ErrExist) && !errors.Is(err, objectstore.ErrNotExist) {
+					t.Error(err)
+				}
+				_, _ = list(t.Context(), l.view, "db")
+			}
+		})
+	}
+	wg.Wait()
+	_, fresh, err := l.view.src.Table(t.Context(), "db", "t", "")
+	there := !errors.Is(err, objectstore.ErrNotExist)
+	n, err := l.view.Lookup(t.Context(), "db/t.json")
+	if there != (err == nil) || n.ETag != fresh.ETag {
+		t.Errorf("there: %v, shown %+v, %v, want the version %q", there, n, err, fresh.ETag)
+	}
+	if names := ls(t, l.view, "db"); slices.Contains(names, "t.json") != there {
+		t.Errorf("there: %v, listed %q", there, names)
 	}
 }
 
