@@ -149,30 +149,26 @@ func (f *FS) repair(ctx context.Context, line jobLine, job *job) (any, error) {
 		},
 	})
 	f.Refresh(line.path)
+	if err != nil && done.Looked == 0 {
+		return nil, err
+	}
 	if err == nil && len(done.Failed) > 0 {
 		first := done.Failed[0]
-		err = fmt.Errorf("%d of %d partitions could not be registered, the first %q: %s", done.Missing-done.Registered, done.Missing, first.Path, first.Reason)
-	}
-	if err != nil {
-		err = fmt.Errorf("repair %q: %w", line.path, err)
+		err = fmt.Errorf("repair %q: %d of %d partitions could not be registered, the first %q: %s", line.path, done.Missing-done.Registered, done.Missing, first.Path, first.Reason)
 	}
 	return done, err
 }
 
 // setFormat changes the formats in one entry (rule 59).
 func (f *FS) setFormat(ctx context.Context, line jobLine) error {
-	err := f.writesCatalog()
-	if err == nil {
-		var change table.FormatChange
-		if change, err = table.ParseFormatChange(line.format); err != nil {
-			err = fmt.Errorf("%q: %w: %w", line.format, err, errInvalid)
-		} else {
-			err = f.View.SetFormat(ctx, line.path, change)
-			f.Refresh(line.path)
-		}
-	}
-	if err != nil {
+	if err := f.writesCatalog(); err != nil {
 		return fmt.Errorf("set-format %q: %w", line.path, err)
 	}
-	return nil
+	change, err := table.ParseFormatChange(line.format)
+	if err != nil {
+		return fmt.Errorf("set-format %q: %w: %w", line.path, err, errInvalid)
+	}
+	err = f.View.SetFormat(ctx, line.path, change)
+	f.Refresh(line.path)
+	return err
 }

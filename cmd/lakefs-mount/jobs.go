@@ -8,6 +8,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -20,11 +21,11 @@ import (
 // if this program ends.
 type jobAsk struct {
 	mountpoint string
-	control    string        // the path of the control file
-	verb, rest string        // "VERB --job ID REST"
-	what       string        // it is, for messages: "the repair of …"
-	steps      string        // what the job counts
-	next       func() string // what to do when it has failed; said behind the reason
+	control    string                 // the path of the control file
+	verb, rest string                 // "VERB --job ID REST"
+	what       string                 // it is, for messages: "the repair of …"
+	steps      string                 // what the job counts
+	next       func(err error) string // what to do when it has failed with the mount's answer; said behind the reason
 }
 
 // errInterrupted: the user ended the wait, and not the job.
@@ -60,10 +61,12 @@ func (p *program) runJob(ctx context.Context, a jobAsk) (fs.JobStatus, error) {
 		return job, nil
 	case asked.Err() != nil && ctx.Err() == nil:
 		return job, fmt.Errorf("%s: %w here, and not in the mount, which goes on with it: its outcome is that of the job %q in %q", a.what, errInterrupted, id, a.mountpoint+"/.lakefs/jobs.json")
+	case told && strings.Contains(job.Error, strconv.Quote(job.Path)): // it says of what it is
+		return job, fmt.Errorf("%s%s", printable(job.Error), a.next(err))
 	case told && job.Error != "":
-		return job, fmt.Errorf("%s: %s%s", a.what, printable(job.Error), a.next())
+		return job, fmt.Errorf("%s: %s%s", a.what, printable(job.Error), a.next(err))
 	}
-	return job, fmt.Errorf("%s: %w (the mount's log says why)%s", a.what, bare(err), a.next())
+	return job, fmt.Errorf("%s: %w (the mount's log says why)%s", a.what, bare(err), a.next(err))
 }
 
 // knowsJobs refuses a mount that does not tell of jobs.

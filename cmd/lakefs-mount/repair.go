@@ -2,10 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/fs"
@@ -55,8 +57,11 @@ func (p *program) repairCommand() *cobra.Command {
 	return cmd
 }
 
-// repairNext is what to do when a repair fails.
-func repairNext() string {
+// repairNext is what to do when a repair fails, and not for what the mount or the table is.
+func repairNext(err error) string {
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, unix.EPERM) { //nolint:forbidigo // the mount's answer
+		return ""
+	}
 	return "; what is registered stays, and nothing else was changed: lakefs-mount check says what the catalog allows, and repair can be run again"
 }
 
@@ -82,10 +87,15 @@ func (p *program) printRepaired(job fs.JobStatus) error {
 	if err := json.Unmarshal(job.Result, &done); err != nil {
 		return fmt.Errorf("repair of %q: the mount's answer: %w", job.Path, err)
 	}
+	failed := make(map[string]bool)
+	for _, f := range done.Failed {
+		failed[f.Path] = true
+	}
 	for _, path := range done.Added {
-		if done.DryRun {
+		switch {
+		case done.DryRun:
 			p.printf("missing %s\n", quoted(path))
-		} else {
+		case !failed[path]:
 			p.printf("added %s\n", quoted(path))
 		}
 	}
@@ -96,14 +106,11 @@ func (p *program) printRepaired(job fs.JobStatus) error {
 		p.printf("failed %s: %s\n", quoted(s.Path), printable(s.Reason))
 	}
 	p.printf("%s: %s, %d not in the catalog, %d added\n", quoted(job.Path), directoriesText(done.Looked), done.Missing, done.Registered)
-	if rest := done.Missing - len(done.Added) - len(done.Failed); rest > 0 && len(done.Added)+len(done.Failed) >= repairListed {
+	if rest := done.Missing - len(done.Added); rest > 0 {
 		p.printf("(%d more are not listed)\n", rest)
 	}
 	return nil
 }
-
-// repairListed is how many directories the mount lists at most.
-const repairListed = 10_000
 
 func directoriesText(n int) string {
 	if n == 1 {

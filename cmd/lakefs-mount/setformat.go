@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +17,7 @@ alone. Of a table the partitions that are there keep theirs.
 PATH is the partition's or the table's directory in a mount. FORMAT is one of
 TEXTFILE, SEQUENCEFILE, ORC, PARQUET, AVRO, RCFILE and JSONFILE, or names classes:
 
-    lakefs-mount set-format PATH INPUTFORMAT "'class'" OUTPUTFORMAT "'class'" SERDE "'class'"
+    lakefs-mount set-format PATH INPUTFORMAT class OUTPUTFORMAT class SERDE class
 
 No file is changed: say the format that the files have. Refused for tables of Spark's
 data sources, for views, and for partitions of manifests, which have no entry.`
@@ -34,9 +35,9 @@ func (p *program) setFormatCommand() *cobra.Command {
 		Long:  setFormatLong,
 		Args:  arguments(2, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			format := strings.Join(args[1:], " ")
+			format := formatText(args[1:])
 			if _, err := table.ParseFormatChange(format); err != nil {
-				return usagef("%w; FORMAT is one of %s, or names classes", err, strings.Join(formatKeywords(), ", "))
+				return usageError{err}
 			}
 			at, err := placeOf(cmd.Context(), args[0])
 			if err == nil {
@@ -53,7 +54,7 @@ func (p *program) setFormatCommand() *cobra.Command {
 			}
 			job, err := p.runJob(cmd.Context(), jobAsk{
 				mountpoint: at.mount.path, control: rootControl(at.mount.path), verb: "set-format", rest: strconv.Quote(at.below) + " " + format,
-				what: fmt.Sprintf("set-format of %q", at.below), steps: "steps", next: func() string { return "; nothing was changed" },
+				what: fmt.Sprintf("set-format of %q", at.below), steps: "steps", next: func(error) string { return "; nothing was changed" },
 			})
 			return p.tellJob(job, err, asJSON, func() error {
 				p.printf("%s is %s in the catalog\n", quoted(at.below), printable(format))
@@ -72,6 +73,20 @@ func (p *program) setFormatCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "the outcome as JSON: the mount's job")
 	return cmd
+}
+
+// formatText is a FORMAT, in which the quotes that a shell took off a class are back.
+func formatText(words []string) string {
+	text := slices.Clone(words)
+	for i := 1; i < len(text); i++ {
+		switch strings.ToUpper(text[i-1]) {
+		case "INPUTFORMAT", "OUTPUTFORMAT", "SERDE":
+			if !strings.ContainsAny(text[i], `'" `) {
+				text[i] = "'" + text[i] + "'"
+			}
+		}
+	}
+	return strings.Join(text, " ")
 }
 
 // entry refuses what is above the tables: only they and their partitions have formats.

@@ -79,7 +79,7 @@ func (p *program) commitCommand() *cobra.Command {
 }
 
 // afterCommit is what to do when a commit has failed.
-func (t transaction) afterCommit() string {
+func (t transaction) afterCommit(error) string {
 	if _, err := os.Stat(t.path); errors.Is(err, iofs.ErrNotExist) { // all was published, and the catalog refused
 		return "; the files are published: once the catalog takes their partitions, lakefs-mount repair " +
 			shellQuote(filepath.Dir(filepath.Dir(filepath.Dir(t.path)))) + " registers them"
@@ -132,7 +132,9 @@ func (p *program) abortCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			job, err := p.runJob(cmd.Context(), t.ask("abort", "", func() string { return "; what is left of it shows: lakefs-mount status " + shellQuote(t.mount.path) }))
+			job, err := p.runJob(cmd.Context(), t.ask("abort", "", func(error) string {
+				return "; what is left of it shows: lakefs-mount status " + shellQuote(t.mount.path)
+			}))
 			return p.tellJob(job, err, asJSON, func() error {
 				p.printf("dropped %s\n", quoted(t.below))
 				return nil
@@ -199,7 +201,7 @@ func openTransactions(ctx context.Context, at place) string {
 }
 
 // ask is a line for the transaction's control file.
-func (t transaction) ask(verb, rest string, next func() string) jobAsk {
+func (t transaction) ask(verb, rest string, next func(error) string) jobAsk {
 	return jobAsk{
 		mountpoint: t.mount.path, control: filepath.Join(t.path, "ctl"), verb: verb, rest: rest,
 		what: fmt.Sprintf("%s of %q", verb, t.below), steps: "files", next: next,
