@@ -1,12 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	iofs "io/fs"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/lakefs-mount/lakefs-mount/table"
 )
@@ -54,7 +58,7 @@ func (p *program) setFormatCommand() *cobra.Command {
 			}
 			job, err := p.runJob(cmd.Context(), jobAsk{
 				mountpoint: at.mount.path, control: rootControl(at.mount.path), verb: "set-format", rest: strconv.Quote(at.below) + " " + format,
-				what: fmt.Sprintf("set-format of %q", at.below), steps: "steps", next: func(error) string { return "; nothing was changed" },
+				what: fmt.Sprintf("set-format of %q", at.below), steps: "steps", next: at.afterSetFormat,
 			})
 			return p.tellJob(job, err, asJSON, func() error {
 				p.printf("%s is %s in the catalog\n", quoted(at.below), printable(format))
@@ -73,6 +77,19 @@ func (p *program) setFormatCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "the outcome as JSON: the mount's job")
 	return cmd
+}
+
+// afterSetFormat is what to do when the format could not be set.
+func (at place) afterSetFormat(err error) string {
+	const unchanged = "; nothing was changed"
+	names := strings.Split(at.below, "/")
+	switch {
+	case errors.Is(err, iofs.ErrNotExist) && len(names) > 2:
+		return unchanged + ". If the catalog does not have the partition yet: lakefs-mount repair " + shellQuote(filepath.Join(at.mount.path, names[0], names[1]))
+	case errors.Is(err, unix.EACCES): //nolint:forbidigo // the mount's answer
+		return unchanged + ". A mount with --catalog-writes=none changes no entry, and only one with --catalog-writes=entries that of a table; what the catalog allows says lakefs-mount check"
+	}
+	return unchanged
 }
 
 // formatText is a FORMAT, in which the quotes that a shell took off a class are back.
