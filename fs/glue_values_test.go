@@ -31,12 +31,12 @@ func everyByte(spelling func(value string) string) (all []spelt) {
 	return all
 }
 
-// publishValues makes each directory, and a file in it that says which it is.
-func publishValues(t *testing.T, l *mounttest.Lake, dir string, all []spelt) {
+// publishValues makes each directory in db/t, and a file in it that says which it is.
+func publishValues(t *testing.T, l *mounttest.Lake, all []spelt) {
 	t.Helper()
 	for _, p := range all {
-		wantErrno(t, fmt.Sprintf("mkdir %q", p.name), mkdir(l, dir+"/"+p.name), 0)
-		write(t, l, dir+"/"+p.name+"/f", "file of "+p.value)
+		wantErrno(t, fmt.Sprintf("mkdir %q", p.name), mkdir(l, "db/t/"+p.name), 0)
+		write(t, l, "db/t/"+p.name+"/f", "file of "+p.value)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestCase48_EveryByteOfASCII(t *testing.T) {
 	t.Parallel()
 	l := newValues(t, nil)
 	all := everyByte(table.Escape)
-	publishValues(t, l, "db/t", all)
+	publishValues(t, l, all)
 	wantPublishedValues(t, l, all)
 	// The same value under another spelling is not another partition.
 	for _, p := range all {
@@ -159,7 +159,7 @@ func TestCase48_EveryByteAsItIs(t *testing.T) {
 	t.Parallel()
 	l := newValues(t, s3test.Mini(t))
 	all := slices.DeleteFunc(everyByte(func(v string) string { return v }), func(p spelt) bool { return strings.ContainsAny(p.value, "/=") })
-	publishValues(t, l, "db/t", all)
+	publishValues(t, l, all)
 	wantPublishedValues(t, l, all)
 }
 
@@ -189,7 +189,7 @@ func TestCase48_ValuesThatLookLikePaths(t *testing.T) {
 		{"k=k%3Dk", "k=k"},
 		{"k=%00", "\x00"},
 	}
-	publishValues(t, l, "db/t", all)
+	publishValues(t, l, all)
 	wantErrno(t, "another spelling of %", mkdir(l, "db/t/k=%25"), syscall.EEXIST)
 	wantPublishedValues(t, l, all)
 	l.Catalog.Server.Reset()
@@ -299,7 +299,7 @@ func TestCase48_EveryByteInManifests(t *testing.T) {
 		all = append(all, spelt{"k=raw " + string(c), "raw " + string(c)})
 	}
 	all = slices.DeleteFunc(all, func(p spelt) bool { return l.OnS3() && strings.ContainsAny(p.name, "\x01\x1f\x7f") }) // which versitygw lists as U+FFFD
-	publishValues(t, l, "db/t", all)
+	publishValues(t, l, all)
 	want := tree{}
 	var names []string
 	for _, p := range all {

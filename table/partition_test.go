@@ -94,6 +94,8 @@ func TestCase47EqualByTypeIsRefusedForNewNames(t *testing.T) {
 		{"boolean", "k=true", "k=TRUE"},
 		{"double", "k=1.0", "k=1"},
 		{"decimal(4,2)", "k=1.50", "k=1.5"},
+		{"decimal(4,2)", "k=99.99", "k=+99.990"},
+		{"char(3)", "k=a", "k=a  "},
 		{"timestamp", "k=2024-01-01 00%3A00%3A00", "k=2024-01-01"},
 		{"string", "k=" + HiveNull, "k=" + HiveNull},
 	} {
@@ -114,9 +116,21 @@ func TestCase47EqualByTypeIsRefusedForNewNames(t *testing.T) {
 func TestNewValueMustBeOfItsKeysType(t *testing.T) {
 	for typ, value := range map[string]string{
 		"int": "x", "date": "yesterday", "boolean": "maybe", "double": "abc", "decimal(3,1)": "1e9", "timestamp": "never",
+		"decimal(4,2)": "1.555", "decimal(4)": "1.5", "DECIMAL( 4 , 2 )": "100", "numeric(1,0)": "-10", "varchar(3)": "abcd", "char(2)": "éa ö", "timestamp ": "2024-01-01 12:00:00,5",
 	} {
 		if err := hive("k", typ).CheckNew("k="+value, 0, nil); !errors.Is(err, ErrName) {
 			t.Errorf("%s %q: got %v, want ErrName", typ, value, err)
+		}
+		if v, err := hive("k", typ).Partition("k="+value, 0); !strict(typ) && (err != nil || v != value) {
+			t.Errorf("%s: one that exists reads %q, %v", typ, v, err)
+		}
+	}
+	for typ, value := range map[string]string{
+		"decimal(4,2)": "99.99", "decimal(38,38)": "0.1", "decimal": "1.555", "decimal(x)": "1.5", "decimal(4,2": "1.555", "decimal(99999999999)": "1.5",
+		"varchar(3)": "ééé", "varchar": "abcd", "char(2)": "é   ", "string(2)": "abc", "timestamp": "2024-01-01 12:00:00.5",
+	} {
+		if err := hive("k", typ).CheckNew("k="+value, 0, nil); err != nil {
+			t.Errorf("%s %q: %v", typ, value, err)
 		}
 	}
 }

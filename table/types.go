@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 var errParse = errors.New("does not parse")
@@ -81,7 +82,9 @@ func (t *Table) parse(typ, text string) (string, error) {
 			return strconv.FormatFloat(f+0, 'g', -1, 64), nil // -0 is 0
 		}
 	case "decimal", "numeric":
-		return parseDecimal(text)
+		return parseDecimal(typ, text)
+	case "varchar", "char":
+		return parseChars(typ, text)
 	case "timestamp", "datetime":
 		return parseTimestamp(text)
 	default:
@@ -106,19 +109,68 @@ func (t *Table) parseDate(text string) (string, error) {
 	return "", fmt.Errorf("%q: %w", text, errParse)
 }
 
-func parseDecimal(text string) (string, error) {
+func parseDecimal(typ, text string) (string, error) {
 	const maxDigits = 80                                                                                                // a decimal has 38; keeps big exponents out of big.Rat
 	if len(text) <= maxDigits && !strings.ContainsAny(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/_") { // no number of Go's own
-		if r, ok := new(big.Rat).SetString(text); ok {
+		if r, ok := new(big.Rat).SetString(text); ok && fits(r, numbers(typ)) {
 			return r.RatString(), nil
 		}
 	}
 	return "", fmt.Errorf("%q: %w", text, errParse)
 }
 
+// fits says that a decimal has no more digits than its type: size is its precision,
+// and the scale if there is one. Engines round what has more, which makes it equal to
+// another value.
+func fits(r *big.Rat, size []int) bool {
+	if len(size) == 0 {
+		return true
+	}
+	precision, scale := size[0], 0
+	if len(size) > 1 {
+		scale = size[1]
+	}
+	ten := func(n int) *big.Rat {
+		return new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil))
+	}
+	shifted := new(big.Rat).Mul(r, ten(scale))
+	return shifted.IsInt() && shifted.Abs(shifted).Cmp(ten(precision)) < 0
+}
+
+// parseChars: a text is at most as long as its type says. Of a char, spaces at the end
+// are padding.
+func parseChars(typ, text string) (string, error) {
+	same := text
+	if baseType(typ) == "char" {
+		same = strings.TrimRight(text, " ")
+	}
+	if size := numbers(typ); len(size) == 1 && utf8.RuneCountInString(same) > size[0] {
+		return "", fmt.Errorf("%q: %w", text, errParse)
+	}
+	return same, nil
+}
+
+// numbers are the parameters of a type, 10 and 2 of decimal(10,2); nil where they are
+// none that a type of a catalog has.
+func numbers(typ string) (out []int) {
+	_, list, _ := strings.Cut(typ, "(")
+	list, _, closed := strings.Cut(list, ")")
+	if !closed {
+		return nil
+	}
+	for n := range strings.SplitSeq(list, ",") {
+		i, err := strconv.ParseUint(strings.TrimSpace(n), 10, 16)
+		if err != nil {
+			return nil
+		}
+		out = append(out, int(i))
+	}
+	return out
+}
+
 func parseTimestamp(text string) (string, error) {
 	for _, layout := range []string{"2006-1-2 15:04:05", time.RFC3339, "2006-1-2T15:04:05", "2006-1-2 15:04", "2006-1-2"} {
-		if ts, err := time.Parse(layout, text); err == nil {
+		if ts, err := time.Parse(layout, text); err == nil && !strings.Contains(text, ",") { // which Go takes before a fraction
 			return ts.UTC().Format(time.RFC3339Nano), nil
 		}
 	}
