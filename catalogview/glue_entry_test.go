@@ -354,7 +354,7 @@ func TestRule16_LongSchemasAreSplit(t *testing.T) {
 func TestRule16_DeltaTablesSayWhatAthenaReads(t *testing.T) {
 	e := newEditor(t)
 	e.server.AddTable("sales", ordersEntry(""))
-	delta := func(location string, kind any) func(t obj) {
+	delta := func(location, path string, kind any) func(t obj) {
 		return func(t obj) {
 			delete(t, "PartitionKeys")
 			p := parametersOf(t)
@@ -363,15 +363,18 @@ func TestRule16_DeltaTablesSayWhatAthenaReads(t *testing.T) {
 				p["table_type"] = kind
 			}
 			descriptorOf(t)["Location"] = location
-			descriptorOf(t)["SerdeInfo"] = obj{"Parameters": obj{"path": "s3://lake/orders"}}
+			descriptorOf(t)["SerdeInfo"] = obj{"Parameters": obj{"path": path}}
 		}
 	}
 	for location, kind := range map[string]any{"": nil, "s3://lake/x-__PLACEHOLDER__": nil, "s3://lake/x": "ICEBERG"} {
-		_, err := e.edit(delta(location, kind))
+		_, err := e.edit(delta(location, "", kind))
 		wantEntryError(t, err, map[bool]string{true: "real location", false: "table_type"}[kind == nil])
 	}
-	if sent := e.good(delta("s3://lake/orders", nil)); parametersOf(sent)["table_type"] != "DELTA" {
-		t.Errorf("sent %v", sent)
+	for _, location := range []string{"s3://lake/orders", "s3://lake/x-__PLACEHOLDER__", ""} {
+		sent := e.good(delta(location, "s3://lake/orders", nil))
+		if parametersOf(sent)["table_type"] != "DELTA" || descriptorOf(sent)["Location"] != "s3://lake/orders" {
+			t.Errorf("sent %v", sent)
+		}
 	}
 	if got := lookup(t, e.view, "sales/orders").Table; got.Kind != table.Delta || got.Writable {
 		t.Errorf("it shows as %+v", got)
@@ -800,4 +803,80 @@ func FuzzEntryInput(f *testing.F) {
 		}
 		_, _ = g.admit(context.Background(), foundTable{as: in.name, from: in.name}, in, EntryWrite{})
 	})
+}
+
+// TestRule02_AnEditOfRealEntriesKeepsThem: those that real writers made, written back as
+// they are read, are what they were but for what every written entry has.
+func TestRule02_AnEditOfRealEntriesKeepsThem(t *testing.T) {
+	e := newEditor(t)
+	written := 0
+	for _, f := range e.server.LoadFixtures("../table/testdata/glue") {
+		if f.Table == "" {
+			continue
+		}
+		path := f.Database + "/" + f.Table
+		before, n, err := e.view.FreshEntry(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = e.view.WriteEntry(t.Context(), path, before, n.ETag)
+		refused := n.Table.Kind == table.Broken || !n.Table.Readable && n.Table.Kind != table.View || n.Table.Kind == table.Link || n.Table.Target != nil
+		if refused {
+			var verdict *VerdictError
+			if !errors.Is(err, ErrEntry) && !errors.As(err, &verdict) {
+				t.Errorf("%s (%s): %v, want a refusal: %s", path, n.Table.Kind, err, n.Table.Reason)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		written++
+		after, now, err := e.view.FreshEntry(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, got := plainEntry(t, before), plainEntry(t, after); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is now\n%v\nwant\n%v", path, got, want)
+		}
+		a, b := *n.Table, *now.Table
+		a.Parameters, b.Parameters, a.LakeFormation, b.LakeFormation = nil, nil, nil, nil
+		if !reflect.DeepEqual(a, b) {
+			t.Errorf("%s loads as\n%+v\nwant\n%+v", path, b, a)
+		}
+	}
+	if written < 15 {
+		t.Errorf("%d entries were written", written)
+	}
+}
+
+// plainEntry is an entry without what differs by its nature, and without what each that is
+// written has.
+func plainEntry(t *testing.T, entry []byte) obj {
+	t.Helper()
+	all, err := decodeExact(entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab := all["Table"].(obj)
+	for _, field := range append(glueOwnFields(), "VersionId", "Retention", "TableType") {
+		delete(tab, field)
+	}
+	if sd, ok := tab["StorageDescriptor"].(obj); ok {
+		for _, field := range []string{"Compressed", "NumberOfBuckets", "StoredAsSubDirectories"} {
+			delete(sd, field)
+		}
+	}
+	if p, ok := tab["Parameters"].(obj); ok {
+		if provider, _ := p["spark.sql.sources.provider"].(string); strings.EqualFold(provider, "delta") {
+			delete(p, "table_type") // TestRule16
+			delete(descriptorOf(tab), "Location")
+		}
+		delete(p, "EXTERNAL")
+		if len(p) == 0 {
+			delete(tab, "Parameters")
+		}
+	}
+	return tab
 }

@@ -55,7 +55,7 @@ func (in *tableInput) settleKind() error {
 		parameters["EXTERNAL"] = "TRUE"
 	}
 	splitSchema(parameters)
-	return settleDelta(parameters, descriptor)
+	return settleDelta(parameters, descriptor, serde)
 }
 
 // isView says that the entry is a view's, however it says so.
@@ -157,8 +157,10 @@ func splitText(s string, most int) []string {
 	return append(parts, s[start:])
 }
 
-// settleDelta: of a Delta table Athena reads table_type and the descriptor's location.
-func settleDelta(parameters, descriptor jsonObject) error {
+// settleDelta: of a Delta table Athena reads table_type and the descriptor's location,
+// where Spark's Hive path leaves a placeholder: the SerDe's path is the real one then, by
+// which everybody else finds the table (rule 3).
+func settleDelta(parameters, descriptor, serde jsonObject) error {
 	provider, _ := parameters["spark.sql.sources.provider"].(string)
 	if !strings.EqualFold(strings.TrimSpace(provider), "delta") {
 		return nil
@@ -171,10 +173,20 @@ func settleDelta(parameters, descriptor jsonObject) error {
 		parameters["table_type"] = "DELTA"
 	}
 	location, _ := descriptor["Location"].(string)
-	if location == "" || strings.HasSuffix(strings.TrimRight(location, "/"), "-__PLACEHOLDER__") {
+	if !noLocation(location) {
+		return nil
+	}
+	path, _ := serde["path"].(string)
+	if descriptor == nil || noLocation(path) {
 		return fmt.Errorf("StorageDescriptor.Location is %.300q: a Delta table needs its real location there", location)
 	}
+	descriptor["Location"] = path
 	return nil
+}
+
+// noLocation says that a location is none, or Spark's placeholder for one.
+func noLocation(location string) bool {
+	return location == "" || strings.HasSuffix(strings.TrimRight(location, "/"), "-__PLACEHOLDER__")
 }
 
 // keysDiffer says that partition keys have other names, types or another order; a
