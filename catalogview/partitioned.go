@@ -208,8 +208,12 @@ func (b below) partitionNode() Node {
 	return n
 }
 
-// format is that of the files in a path's directory: its partition's own (rule 57).
+// format is what files in a path's directory are checked as: the format of its
+// partition (rule 57), but text where JSON need not be one object a line.
 func (b below) format() string {
+	if b.table.LooseJSON {
+		return "text"
+	}
 	if b.part != nil {
 		return b.part.Format
 	}

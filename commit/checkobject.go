@@ -17,7 +17,13 @@ func (c *Committer) ChecksFormat(want string) bool {
 	return c.check != CheckOff && format.Checked(want)
 }
 
-// CheckObject is Check for a published object that is to be renamed to where
+// ChecksAlike reports whether a file of the format that passes under one base name
+// passes under the other: which names say that it is compressed is part of the check.
+func (c *Committer) ChecksAlike(want, name, other string) bool {
+	return c.check == CheckOff || format.SameCodec(want, name, other)
+}
+
+// CheckObject is the check for a published object that is to be renamed to where
 // files of the given format count: ErrFormat, or the error of reading it.
 func (c *Committer) CheckObject(ctx context.Context, o objectstore.Object, want, as string) error {
 	if want == "" || c.check == CheckOff {

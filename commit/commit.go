@@ -208,13 +208,19 @@ func (c *Committer) note(ctx context.Context, z *staging.Frozen, cause error) {
 }
 
 // Check is the format check alone, of the bytes as they are now: ErrFormat,
-// ErrEmpty, or the error of reading them. What Options.CheckFormat lets pass is
-// logged, if so asked, and nil.
+// ErrEmpty, or the error of reading them. Nothing is logged, and of CheckWarn the
+// error is as of CheckStrict: it tells whether the file is whole, not whether it may
+// be published.
 func (c *Committer) Check(ctx context.Context, f *staging.File) error {
-	return c.checkAs(ctx, f, f.Record())
+	rec := f.Record()
+	if rec.Format == "" || c.check == CheckOff {
+		return nil
+	}
+	return c.checkFormat(ctx, f, rec)
 }
 
-// checkAs is Check for where rec says that f is to be.
+// checkAs says why f is not to be published where rec says that it is to be: as Check,
+// but what Options.CheckFormat lets pass is logged, if so asked, and nil.
 func (c *Committer) checkAs(ctx context.Context, f *staging.File, rec staging.Record) error {
 	if rec.Format == "" || c.check == CheckOff {
 		return nil
@@ -243,10 +249,13 @@ func (c *Committer) checkFormat(ctx context.Context, f *staging.File, rec stagin
 		if rec.Size == 0 {
 			return fmt.Errorf("%q: %w", rec.Path, ErrEmpty)
 		}
-		return fmt.Errorf("%w: %w", ErrFormat, err)
+		return fmt.Errorf("%w: %w (%s)", ErrFormat, err, keptAdvice)
 	}
 	return err
 }
+
+// keptAdvice is what to do with a file that failed the check.
+const keptAdvice = "it is kept, not published: write it again, or publish it as it is by lakefs-mount recover --publish --check-format=off"
 
 // fileReader is a function as an io.ReaderAt.
 type fileReader func(p []byte, off int64) (int, error)

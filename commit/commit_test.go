@@ -111,7 +111,7 @@ func TestTransientFailureIsRetried(t *testing.T) {
 }
 
 func TestFormatIsCheckedBeforeAnythingIsSent(t *testing.T) {
-	parquet := "PAR1\x15\x02\x19\x1c\x00\x16\x00\x19\x0c\x00\x0a\x00\x00\x00PAR1" // a schema and no rows
+	parquet := "PAR1\x15\x02\x19\x1c\x48\x01r\x00\x16\x00\x19\x0c\x00\x0d\x00\x00\x00PAR1" // a schema and no rows
 	for _, tt := range []struct {
 		name, check, data string
 		err               error
@@ -138,14 +138,18 @@ func TestFormatIsCheckedBeforeAnythingIsSent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err = w.c.Check(t.Context(), f); !errors.Is(err, tt.err) {
-				t.Errorf("Check: %v, want %v", err, tt.err)
+			whole := tt.err
+			if tt.check == CheckWarn {
+				whole = ErrFormat
+			}
+			if err = w.c.Check(t.Context(), f); !errors.Is(err, whole) || log.Len() > 0 {
+				t.Errorf("Check: %v, want %v; logged %q", err, whole, log.String())
 			}
 			_, err = w.c.Commit(t.Context(), f)
 			if !errors.Is(err, tt.err) || state(f) != tt.state || (w.lake() == "absent") != (tt.err != nil) {
 				t.Errorf("Commit: %v, want %v; state %s; the lake has %q", err, tt.err, state(f), w.lake())
 			}
-			if got := log.Len() > 0; got != tt.logged {
+			if lines := strings.Count(log.String(), "\n"); (lines == 1) != tt.logged || lines > 1 {
 				t.Errorf("logged %q", log.String())
 			}
 		})

@@ -66,7 +66,7 @@ func (c *Committer) published(ctx context.Context, z *staging.Frozen, obj object
 
 // checked publishes z if the format check passes.
 func (c *Committer) checked(ctx context.Context, f *staging.File, z *staging.Frozen) (objectstore.Object, way, error) {
-	if err := c.Check(ctx, f); err != nil {
+	if err := c.checkAs(ctx, f, f.Record()); err != nil {
 		return objectstore.Object{}, byAdopt, err
 	}
 	p := publishing{c: c, f: f, z: z}

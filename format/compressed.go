@@ -13,6 +13,12 @@ import (
 // compressed or not as the name says.
 func lines(format string) bool { return format == "csv" || format == "text" || format == "json" }
 
+// SameCodec reports whether files of the format are checked alike under both base
+// names: a file of text under a name that tells of compression is looked at for that.
+func SameCodec(format, name, other string) bool {
+	return !lines(format) || codecOf(name) == codecOf(other)
+}
+
 // checkText is the check of a file of text: of a name that says how the file is
 // compressed, the magic of that; else JSON is looked at, and anything is text.
 func checkText(format, name string) check {

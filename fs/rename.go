@@ -226,12 +226,16 @@ func (m *move) condition() objectstore.Cond {
 }
 
 // checkFormat holds a file that moves in under a counted name to the format of
-// its new partition.
+// its new partition, and to what its new name tells.
 func (m *move) checkFormat(ctx context.Context, n catalogview.Node, from catalogview.Target) error {
-	if m.target.Hidden || m.target.Format == "" || (!from.Hidden && from.Format == m.target.Format) {
+	if m.target.Hidden || m.target.Format == "" {
 		return nil
 	}
+	_, was := parent(m.from)
 	_, base := parent(m.to)
+	if !from.Hidden && from.Format == m.target.Format && m.fs.Committer.ChecksAlike(m.target.Format, was, base) {
+		return nil
+	}
 	return m.fs.Committer.CheckObject(ctx, n.Object, m.target.Format, base)
 }
 

@@ -70,9 +70,32 @@ func (e *entry) settleFormat(kindFrom string) {
 		if e.Format = providerFormat(p); e.Format != "" {
 			e.FormatFrom = "provider"
 		}
+		e.LooseJSON = e.Format == "json" && (looseJSON(e.serdeParams) || looseJSON(e.Parameters))
 		return
 	}
 	e.Format, e.FormatFrom = e.dialect.classFormat(e.Serde, e.InputFormat, e.serdeParams["field.delim"] != "")
+}
+
+// looseJSON tells whether options of Spark's JSON source, whose names are compared
+// without case, let a file be other than an object of JSON on each line.
+func looseJSON(options map[string]string) bool {
+	for name, value := range options {
+		switch strings.ToLower(name) {
+		case "multiline", "wholefile", "allowcomments", "allowunquotedfieldnames":
+			if strings.EqualFold(value, "true") {
+				return true
+			}
+		case "encoding", "charset":
+			if value != "" && !strings.EqualFold(value, "utf-8") && !strings.EqualFold(value, "utf8") {
+				return true
+			}
+		case "linesep":
+			if value != "" && value != "\n" && value != "\r\n" && value != "\r" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // unknownSerde: a class that is in neither rule 47 nor 48; none at all is not unknown.

@@ -103,6 +103,10 @@ type Table struct {
 	// "storage_handler CLASS".
 	Format, FormatFrom string
 
+	// LooseJSON: files of the format json need not be an object on each line, for the
+	// options of the Spark table let them be otherwise.
+	LooseJSON bool
+
 	// InputFormat and Serde are the classes that the entry names; "" if none.
 	InputFormat, Serde string
 
