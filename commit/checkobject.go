@@ -45,5 +45,5 @@ func (c *Committer) CheckObject(ctx context.Context, o objectstore.Object, want,
 			slog.String("key", o.Key), slog.Any("error", err))
 		return nil
 	}
-	return fmt.Errorf("%w: %w", ErrFormat, err)
+	return fmt.Errorf("%w: %w (not renamed: write it anew as what its new name and place take)", ErrFormat, err)
 }

@@ -226,7 +226,12 @@ func (c *Committer) checkAs(ctx context.Context, f *staging.File, rec staging.Re
 		return nil
 	}
 	err := c.checkFormat(ctx, f, rec)
-	if err == nil || c.check != CheckWarn || !errors.Is(err, ErrFormat) {
+	switch {
+	case !errors.Is(err, ErrFormat):
+		return err
+	case c.check != CheckWarn && !errors.Is(err, ErrEmpty):
+		return fmt.Errorf("%w (%s)", err, keptAdvice)
+	case c.check != CheckWarn:
 		return err
 	}
 	if !errors.Is(err, ErrEmpty) {
@@ -249,13 +254,13 @@ func (c *Committer) checkFormat(ctx context.Context, f *staging.File, rec stagin
 		if rec.Size == 0 {
 			return fmt.Errorf("%q: %w", rec.Path, ErrEmpty)
 		}
-		return fmt.Errorf("%w: %w (%s)", ErrFormat, err, keptAdvice)
+		return fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	return err
 }
 
 // keptAdvice is what to do with a file that failed the check.
-const keptAdvice = "it is kept, not published: write it again, or publish it as it is by lakefs-mount recover --publish --check-format=off"
+const keptAdvice = "kept, not published: write it again; lakefs-mount recover --save DIR copies it out"
 
 // fileReader is a function as an io.ReaderAt.
 type fileReader func(p []byte, off int64) (int, error)

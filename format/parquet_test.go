@@ -54,6 +54,8 @@ func TestFormatParquet(t *testing.T) {
 		{"a column that is missing", file("PAR1", "", "\x15\x02\x19\x1c"+root+"\x16\x00\x19\x0c\x00"), "lacks 1 columns"},
 		{"a column of nothing", file("PAR1", "", "\x15\x02\x19\x3c"+root+leaf+leaf+"\x16\x00\x19\x0c\x00"), "no tree of columns"},
 		{"rows of no group", file("PAR1", "", "\x15\x02\x19\x2c"+root+leaf+"\x16\x04\x19\x0c\x00"), "tells of 2 rows, its row groups of 0"},
+		{"a number that stands for text", file("PAR1", "", strings.Replace(none, leaf, "\x15\x04\x38\x01c\x25\x00\x00", 1)), "type 2, which stands for no type 0"},
+		{"a column of columns", file("PAR1", "", strings.Replace(none, leaf, "\x15\x04\x38\x01c\x15\x02\x00", 1)), "neither a column nor one of columns"},
 		{"a row group without columns", file("PAR1", "", compact("\x1c\x19\x0c\x16\x00\x16\x00\x00")), "row group 0 has 0 columns, the schema 1"},
 		{"a column without metadata", file("PAR1", "", compact(group("\x26\x00"))), "has no metadata"},
 		{"a column encrypted by a key of its own", file("PAR1", "", compact(group("\x26\x00\x6c\x00"))), ""},

@@ -7,9 +7,17 @@ var (
 	parquetFile = []field{
 		{1, thriftI32, "version"}, {2, thriftList, "schema"}, {3, thriftI64, "number of rows"}, {4, thriftList, "list of row groups"},
 	}
+	// parquetConverted are the physical types, by bit, that each converted type goes with.
+	parquetConverted = [...]uint8{
+		0: 1 << 6, 4: 1 << 6, 19: 1 << 6, 20: 1 << 6, // text, enumeration, JSON and BSON are bytes
+		1: 0, 2: 0, 3: 0, // maps and lists are no columns
+		5: 1<<1 | 1<<2 | 1<<6 | 1<<7, 6: 1 << 1, 7: 1 << 1, 8: 1 << 2, 9: 1 << 2, 10: 1 << 2,
+		11: 1 << 1, 12: 1 << 1, 13: 1 << 1, 14: 1 << 2, 15: 1 << 1, 16: 1 << 1, 17: 1 << 1, 18: 1 << 2, 21: 1 << 7,
+	}
 	parquetElement  = []field{{4, thriftBinary, "name"}}
 	parquetKeyValue = []field{{1, thriftBinary, "key"}}
 	parquetGroup    = []field{{1, thriftList, "list of columns"}, {2, thriftI64, "size"}, {3, thriftI64, "number of rows"}}
+	parquetPages    = []field{{1, thriftI32, "kind"}, {2, thriftI32, "encoding"}, {3, thriftI32, "number"}}
 	parquetChunk    = []field{{2, thriftI64, "offset"}}
 	parquetColumn   = []field{
 		{1, thriftI32, "type"},
@@ -74,37 +82,14 @@ func (p *parquetFooter) file() {
 	}
 }
 
-// schema reads the elements, a parent before its children: each with its name (4), and
-// its type (1) or the number of its children (5), and how often it is there (3).
+// schema reads the elements, a parent before its children.
 func (p *parquetFooter) schema() {
 	left := int64(1) // elements that must follow
 	n := p.structs(func() {
-		var children, typ, repeated int64
-		leaf := false
-		f, at := needs{fields: parquetElement}, p.off
-		p.fields(1, func(id int64, is byte) bool {
-			f.see(id, is)
-			switch {
-			case id == 1 && is == thriftI32:
-				typ, leaf = p.varint(), true
-			case id == 3 && is == thriftI32:
-				repeated = p.varint()
-			case id == 4 && is == thriftBinary:
-				p.text()
-			case id == 5 && is == thriftI32:
-				children = p.varint()
-			default:
-				return false
-			}
-			return true
-		})
-		p.have(f, "element of the schema", at)
-		if left--; left < 0 || children < 0 || leaf && children > 0 || typ < 0 || typ > parquetNewestType || repeated < 0 || repeated > parquetRepeated {
+		if left--; left < 0 {
 			p.failf("the schema in the footer at byte %d is no tree of columns: damaged, write it again", p.dataEnd)
 		}
-		if left += children; leaf {
-			p.leaves++
-		}
+		left += p.element()
 	})
 	if n > 0 && left != 0 {
 		p.failf("the schema in the footer at byte %d lacks %d columns: damaged, write it again", p.dataEnd, left)
@@ -112,6 +97,42 @@ func (p *parquetFooter) schema() {
 	if n == 0 {
 		p.failf("the footer at byte %d has no schema: damaged, write it again", p.dataEnd)
 	}
+}
+
+// element reads an element of the schema: its name (4), its type (1) or the number of
+// its children (5), how often it is there (3), and what its type stands for (6).
+func (p *parquetFooter) element() (children int64) {
+	var number [7]int64 // by id
+	leaf, stands := false, false
+	f, at := needs{fields: parquetElement}, p.off
+	p.fields(1, func(id int64, is byte) bool {
+		f.see(id, is)
+		switch {
+		case id == 4 && is == thriftBinary:
+			p.text()
+		case (id == 1 || id == 3 || id == 5 || id == 6) && is == thriftI32:
+			number[id] = p.varint()
+			leaf = leaf || id == 1
+			stands = stands || id == 6
+		default:
+			return false
+		}
+		return true
+	})
+	p.have(f, "element of the schema", at)
+	typ, repeated, children, converted := number[1], number[3], number[5], number[6]
+	if children < 0 || leaf && children > 0 || typ < 0 || typ > parquetNewestType || repeated < 0 || repeated > parquetRepeated {
+		p.failf("the element of the schema at byte %d is neither a column nor one of columns: damaged, write it again", at)
+		return 0
+	}
+	if !leaf {
+		return children
+	}
+	p.leaves++
+	if stands && converted >= 0 && converted < int64(len(parquetConverted)) && parquetConverted[converted]&(1<<typ) == 0 {
+		p.failf("the element of the schema at byte %d is of type %d, which stands for no type %d: damaged, write it again", at, typ, converted)
+	}
+	return 0
 }
 
 // keyValue reads a KeyValue: a key (1), and perhaps a value (2). That of Arrow's schema
@@ -203,7 +224,7 @@ func (p *parquetFooter) chunk() {
 // columnMeta reads ColumnMetaData: type (1), encodings (2), path in the schema (3),
 // codec (4), number of values (5), sizes (6, and compressed 7), offsets of the first
 // data page (9) and of the dictionary page (11), either of which some writers say is 0
-// where there is none.
+// where there is none; and what else has fields that must be there (8, 13).
 func (p *parquetFooter) columnMeta(elsewhere bool) {
 	var size, start, dictionary int64
 	f, at := needs{fields: parquetColumn}, p.off
@@ -214,6 +235,10 @@ func (p *parquetFooter) columnMeta(elsewhere bool) {
 			p.listOf(thriftI32)
 		case id == 3 && typ == thriftList:
 			p.listOf(thriftBinary)
+		case id == 8 && typ == thriftList:
+			p.structs(p.keyValue)
+		case id == 13 && typ == thriftList:
+			p.structs(p.pages)
 		case id == 7 && typ == thriftI64:
 			size = p.varint()
 		case id == 9 && typ == thriftI64:
@@ -232,6 +257,16 @@ func (p *parquetFooter) columnMeta(elsewhere bool) {
 	if !elsewhere {
 		p.inside("", size, start)
 	}
+}
+
+// pages reads how many pages of a column there are of a kind (PageEncodingStats).
+func (p *parquetFooter) pages() {
+	f, at := needs{fields: parquetPages}, p.off
+	p.fields(4, func(id int64, typ byte) bool {
+		f.see(id, typ)
+		return false
+	})
+	p.have(f, "count of pages", at)
 }
 
 // inside wants size bytes at start, which are what of the column that is being read,
