@@ -151,8 +151,8 @@ func TestCrashBetweenPublishAndRegistration(t *testing.T) {
 	hung := l.Catalog.Server.Fault(gluetest.Rule{Op: registration, Fault: gluetest.Hang()})
 	var done sync.WaitGroup
 	done.Go(func() { l.Sh(`echo 7 > db/t/dt=7/f`) })
-	done.Go(func() { l.Sh(`mv db/t/dt=1/a db/t/dt=8/a`) })
-	hung.Wait(t, 2)
+	hung.Wait(t, 1)
+	done.Go(func() { l.Sh(`mv db/t/dt=1/a db/t/dt=8/a`) }) // its registration waits for that one
 	wantInStore := func(name, want string) {
 		t.Helper()
 		if got, there := inStore(t, l, name); !there || got != want {
