@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
 const (
@@ -153,13 +154,17 @@ func (r *writeRig) emptied(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		var gone types.Delete
 		for _, o := range page.Contents {
-			if !strings.HasPrefix(strings.SplitN(strings.TrimPrefix(*o.Key, tableKey), "/", 2)[1], "w") {
-				continue
+			if strings.HasPrefix(strings.SplitN(strings.TrimPrefix(*o.Key, tableKey), "/", 2)[1], "w") {
+				gone.Objects = append(gone.Objects, types.ObjectIdentifier{Key: o.Key})
 			}
-			if _, err := r.server.Client().DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: aws.String(benchBucket), Key: o.Key}); err != nil {
-				return err
-			}
+		}
+		if len(gone.Objects) == 0 {
+			continue
+		}
+		if _, err := r.server.Client().DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: aws.String(benchBucket), Delete: &gone}); err != nil {
+			return err
 		}
 	}
 	return nil

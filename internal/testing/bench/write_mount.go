@@ -46,7 +46,7 @@ func (r *writeRig) lake(name, state string) (*lakeMount, error) {
 		return nil, err
 	}
 	args := append([]string{
-		"mount", "--log-level=error", "--state-dir", state, "--endpoint-url=" + r.proxy.URL, "--path-style",
+		"mount", "--log-level=error", "--state-dir", state, "--endpoint-url=" + r.endpoint(), "--path-style",
 	}, strings.Fields(r.o.flags)...)
 	m := &lakeMount{state: name}
 	m.name, m.root = "state on "+name, filepath.Join(mnt, "db", "t")

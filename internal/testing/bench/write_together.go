@@ -25,8 +25,8 @@ import (
 // togetherSize is of each of the files that are published together.
 const togetherSize = 16 << 10
 
-// togetherCase is the commit of many small files that are staged, without a mount,
-// beside the same requests of a plain program. Both send what lies in files.
+// togetherCase is the commit of many small files that are staged, without a mount and
+// through one, beside the same requests of a plain program. All send what lies in files.
 func (r *writeRig) togetherCase() writeCase {
 	n := strconv.Itoa(r.o.together)
 	c := writeCase{
@@ -42,7 +42,42 @@ func (r *writeRig) togetherCase() writeCase {
 		}
 		c.ours = append(c.ours, o)
 	}
+	for _, m := range r.mounts {
+		c.ours = append(c.ours, r.transaction(m))
+	}
 	return c
+}
+
+// transaction commits files that were written into one through a mount, which is not
+// measured.
+func (r *writeRig) transaction(m *lakeMount) contender {
+	var dir string
+	return contender{
+		name: "mount, " + m.name, daemon: &m.system,
+		before: func(ctx context.Context) error {
+			if err := r.emptied(ctx); err != nil {
+				return err
+			}
+			name := r.name()
+			dir = filepath.Join(m.root, ".lakefs", "txn", name)
+			if err := os.MkdirAll(filepath.Join(dir, "dt=1"), 0o755); err != nil {
+				return err
+			}
+			var group errgroup.Group
+			group.SetLimit(limitFlight)
+			for i := range r.o.together {
+				group.Go(func() error {
+					return os.WriteFile(filepath.Join(dir, "dt=1", name+"-"+strconv.Itoa(i)), smallFile(i), 0o600)
+				})
+			}
+			return group.Wait()
+		},
+		seconds: func(context.Context) (float64, error) {
+			began := time.Now()
+			err := os.WriteFile(filepath.Join(dir, "ctl"), []byte("commit\n"), 0o600)
+			return since(began), err
+		},
+	}
 }
 
 // endpoint is where the store is asked: itself, if it is to be as near as it can.
