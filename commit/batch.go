@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -166,18 +167,23 @@ func (b *batch) each(ctx context.Context, do func(ctx context.Context, f *batchF
 	return inParallel(ctx, b.c.atOnce, b.files, do)
 }
 
+// inParallel does it on goroutines that each take one after the other: a new one for
+// each file would grow its stack anew, which took an eighth of the processor's time.
 func inParallel[T any](ctx context.Context, atOnce int, all []T, do func(ctx context.Context, t T) error) error {
 	g, over := errgroup.WithContext(ctx)
-	g.SetLimit(atOnce)
-	for _, t := range all {
-		if over.Err() != nil {
-			break
-		}
+	var taken atomic.Int64
+	for range min(atOnce, len(all)) {
 		g.Go(func() error {
-			if err := over.Err(); err != nil {
-				return err
+			for over.Err() == nil {
+				i := int(taken.Add(1)) - 1
+				if i >= len(all) {
+					break
+				}
+				if err := do(ctx, all[i]); err != nil {
+					return err
+				}
 			}
-			return do(ctx, t)
+			return nil
 		})
 	}
 	if err := g.Wait(); err != nil {
