@@ -227,6 +227,7 @@ func (g *Glue) updateTable(ctx context.Context, f foundTable, input jsonObject) 
 	if err != nil {
 		return err
 	}
+	defer g.forgetDescriptor(f.from)
 	const tries = 4 // a change by others may be under way, and come to nothing
 	attempts := 0
 	for try := 1; ; try++ {
@@ -268,6 +269,7 @@ func (g *Glue) DeleteTable(ctx context.Context, database, name, base string) err
 	if f := (foundTable{as: as, from: from, element: element}); base != "" && !f.is(base) {
 		return fmt.Errorf("drop the entry of %q: the catalog has another version: %w", f.id(), objectstore.ErrChanged)
 	}
+	defer g.forgetDescriptor(from)
 	attempts := 0
 	_, err = askGlue(ctx, g, glueCall{op: "DeleteTable", about: about(from)}, func(ctx context.Context, api *glue.Client) error {
 		attempts++

@@ -569,6 +569,34 @@ func TestAnEditOfAnotherVersionIsChanged(t *testing.T) {
 	}
 }
 
+// A partition that is registered behind an edit is of the table as it is then.
+func TestNewPartitionsAreOfTheWrittenEntry(t *testing.T) {
+	e := newEditor(t)
+	e.server.AddTable("sales", ordersEntry(""))
+	formatOf := func(value string) string {
+		t.Helper()
+		path := "sales/orders/dt=" + value
+		if err := e.view.Register(t.Context(), path+"/f", objectstore.Location{Bucket: "lake", Key: "orders/dt=" + value + "/f"}); err != nil {
+			t.Fatal(err)
+		}
+		st, err := e.view.Status(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.Format
+	}
+	if got := formatOf("1"); got != "parquet" {
+		t.Errorf("the first is of the format %q", got)
+	}
+	e.good(func(t obj) { descriptorOf(t)["SerdeInfo"] = obj{"SerializationLibrary": "org.apache.hadoop.hive.ql.io.orc.OrcSerde"} })
+	if got := formatOf("2"); got != "orc" {
+		t.Errorf("the next is of the format %q", got)
+	}
+	if b, _, err := e.view.EntryJSON(t.Context(), "sales/orders/dt=2"); err != nil || !strings.Contains(string(b), "OrcSerde") {
+		t.Errorf("its entry is %s, %v", b, err)
+	}
+}
+
 // Answers that are lost are settled by looking.
 func TestLostAnswersOfEntriesAreSettled(t *testing.T) {
 	e := newEditor(t)
