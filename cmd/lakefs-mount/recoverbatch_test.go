@@ -14,6 +14,12 @@ import (
 // together, beside the torn file of a lake that is not mounted.
 func plantBatch(t *testing.T, lake *mounttest.Lake, names ...string) string {
 	t.Helper()
+	return plantOverwrite(t, lake, nil, names...)
+}
+
+// plantOverwrite is plantBatch over versions that are to go first.
+func plantOverwrite(t *testing.T, lake *mounttest.Lake, old []staging.Cleared, names ...string) string {
+	t.Helper()
 	area, err := staging.Open(lake.Staged(), staging.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +50,7 @@ func plantBatch(t *testing.T, lake *mounttest.Lake, names ...string) string {
 		}
 		members = append(members, staging.BatchMember{ID: f.ID(), From: from, To: to, Data: true, Size: int64(len(name))})
 	}
-	b, err := area.NewBatch(staging.BatchPlan{Members: members})
+	b, err := area.NewBatch(staging.BatchPlan{Members: members, Clear: old})
 	if err == nil {
 		err = b.Begin()
 	}
@@ -90,5 +96,27 @@ func TestRecoverOfABatch(t *testing.T) {
 	}
 	if r := lake.Run("recover", lake.Root); r.Code != 0 || strings.Contains(r.Out, "moving") || strings.Contains(r.Out, "six") {
 		t.Errorf("recover of the mount: %d, %s%s", r.Code, r.Out, r.Err)
+	}
+}
+
+// TestRecoverOfAnOverwrite: one whose mount ended before it removed anything is shown
+// with what it is to remove, and given up as asked.
+func TestRecoverOfAnOverwrite(t *testing.T) {
+	lake := mounttest.Mount(t, sales(t))
+	torn(t, lake)
+	lake.Unmount()
+	run := func(flags ...string) mounttest.Result {
+		return lake.Run(append(append([]string{"recover", "--state-dir=" + lake.State}, flags...), lake.Source, lake.Root)...)
+	}
+	old := []staging.Cleared{{Target: objectstore.Location{Bucket: "/nowhere", Key: "old"}, ETag: "x"}}
+	id := plantOverwrite(t, lake, old, "one.csv", "two.csv")
+	if r := run(); r.Code != 0 || !strings.Contains(r.Out, id) || !strings.Contains(r.Out, "clearing") || !strings.Contains(r.Out, `dt=2026-01-01" (2 files over 1)`) {
+		t.Errorf("recover: %d, %s%s", r.Code, r.Out, r.Err)
+	}
+	if r := run("--abort=" + id); r.Code != 0 || !strings.Contains(r.Out, "given up 2 files over 1 together") {
+		t.Errorf("recover --abort: %d, %s%s", r.Code, r.Out, r.Err)
+	}
+	if r := run(); r.Code != 0 || strings.Contains(r.Out, id) || !strings.Contains(r.Out, "Local: 2 files") {
+		t.Errorf("recover after --abort: %d, %s%s", r.Code, r.Out, r.Err)
 	}
 }
