@@ -588,7 +588,9 @@ func TestNewPartitionsAreOfTheWrittenEntry(t *testing.T) {
 	if got := formatOf("1"); got != "parquet" {
 		t.Errorf("the first is of the format %q", got)
 	}
-	e.good(func(t obj) { descriptorOf(t)["SerdeInfo"] = obj{"SerializationLibrary": "org.apache.hadoop.hive.ql.io.orc.OrcSerde"} })
+	e.good(func(t obj) {
+		descriptorOf(t)["SerdeInfo"] = obj{"SerializationLibrary": "org.apache.hadoop.hive.ql.io.orc.OrcSerde"}
+	})
 	if got := formatOf("2"); got != "orc" {
 		t.Errorf("the next is of the format %q", got)
 	}

@@ -314,3 +314,23 @@ func TestNarrowRefusesBadPatterns(t *testing.T) {
 		}
 	}
 }
+
+// TestNarrowWritesNoEntryThatIsNotSeen: who wrote one would not find it.
+func TestNarrowWritesNoEntryThatIsNotSeen(t *testing.T) {
+	src := &fixedSource{}
+	n := narrowed(t, src, []string{"sales"}, []string{"orders"})
+	for _, id := range [][2]string{{"sales", "other"}, {"hidden", "orders"}} {
+		if _, _, err := n.PutTable(t.Context(), id[0], id[1], catalogview.EntryWrite{}); !errors.Is(err, objectstore.ErrPermission) {
+			t.Errorf("PutTable(%s): %v, want ErrPermission", id, err)
+		}
+		if err := n.DeleteTable(t.Context(), id[0], id[1], ""); !errors.Is(err, objectstore.ErrNotExist) {
+			t.Errorf("DeleteTable(%s): %v, want ErrNotExist", id, err)
+		}
+	}
+	if _, _, err := n.PutTable(t.Context(), "sales", "orders", catalogview.EntryWrite{}); err != nil {
+		t.Error(err)
+	}
+	if got := strings.Join(src.asked, ", "); got != "put sales orders" {
+		t.Errorf("asked %q", got)
+	}
+}
