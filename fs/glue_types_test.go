@@ -114,3 +114,38 @@ func wantTypedValues(t *testing.T, l *mounttest.Lake, typ typedValues) {
 		}
 	}
 }
+
+// TestRule61_EqualNamesBesideRegisteredPartitions that have no objects, or lie
+// elsewhere: no second directory is made of their values, by mkdir or by rename.
+func TestRule61_EqualNamesBesideRegisteredPartitions(t *testing.T) {
+	t.Parallel()
+	l := newGlueLake(t, mounttest.Options{Flags: []string{"--write=delete"}})
+	addEntries(l, csvAt("t", "s3://{0}/t", `,"PartitionKeys":[{"Name":"dt","Type":"int"}]`))
+	want := map[string]string{"7": "s3://{0}/t/dt=7", "8": "s3://{1}/eight", "009": "s3://{0}/odd/nine"}
+	for value, at := range want {
+		addPartition(l, value, at)
+		want[value] = l.Catalog.At(at)
+	}
+	l.Start()
+	l.MustSh(`cd db/t; mkdir -p _tmp/x _temporary/0/dt=07 _temporary/0/dt=7; echo x > _tmp/x/f; echo 07 > _temporary/0/dt=07/f; echo 7 > _temporary/0/dt=7/g`)
+	for _, name := range []string{"dt=07", "dt=+7", "dt=08", "dt=9", "dt=09"} {
+		wantErrno(t, "mkdir "+name, mkdir(l, "db/t/"+name), syscall.EEXIST)
+		wantErrno(t, "rename to "+name, rename(l, "db/t/_tmp/x", "db/t/"+name), syscall.EEXIST)
+		wantErrno(t, "rename out of a tree to "+name, rename(l, "db/t/_temporary/0/dt=07", "db/t/"+name), syscall.EEXIST)
+		wantErrno(t, "stat "+name, statErr(l, "db/t/"+name), syscall.ENOENT)
+	}
+	for _, name := range []string{"dt=x", "dt=", "dt", "dt=1=1"} {
+		wantErrno(t, "rename to "+name, rename(l, "db/t/_tmp/x", "db/t/"+name), syscall.EINVAL)
+		wantErrno(t, "rename out of a tree to "+name, rename(l, "db/t/_temporary/0/dt=07", "db/t/"+name), syscall.EINVAL)
+	}
+	wantErrno(t, "rename to its own name", rename(l, "db/t/_temporary/0/dt=7", "db/t/dt=7"), 0)
+	if got := inBucket(t, l, 0, "t/dt=7/g"); got != "7\n" {
+		t.Errorf("dt=7/g is %q", got)
+	}
+	wantContent(t, l, "db/t/_temporary/0/dt=07/f", "07\n")
+	wantContent(t, l, "db/t/_tmp/x/f", "x\n")
+	wantNames(t, l, "db/t", "_tmp", "dt=7", "dt=8", "dt=009")
+	if got := registeredAt(t, l, "t"); !maps.Equal(got, want) {
+		t.Errorf("the catalog has %q, want %q", got, want)
+	}
+}
