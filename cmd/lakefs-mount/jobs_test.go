@@ -79,6 +79,9 @@ func TestUsageOfCommandsOfAMount(t *testing.T) {
 		{[]string{"set-format", "/x", "PARQET"}, "PARQUET"},
 		{[]string{"commit", "/x", "--overwrite="}, "no SCOPE"},
 		{[]string{"commit", "--overwrite", "dt=1/", "/x"}, "--overwrite=dt=1/"},
+		{[]string{"commit", "/x", "--overwrite=dt=1/\nabort"}, "line's end"},
+		{[]string{"set-format", "/x", "INPUTFORMAT 'a.b'\ndrain"}, "drain"},
+		{[]string{"set-format", "/x", "INPUTFORMAT 'a.b'\n OUTPUTFORMAT 'a.c'"}, "one line"},
 		{[]string{"abort"}, "PATH, was given no arguments"},
 	} {
 		_, stderr, code := call(t, "lakefs-mount", nil, tt.args...)

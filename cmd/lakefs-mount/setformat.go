@@ -43,6 +43,9 @@ func (p *program) setFormatCommand() *cobra.Command {
 			if _, err := table.ParseFormatChange(format); err != nil {
 				return usageError{err}
 			}
+			if strings.Contains(format, "\n") {
+				return usagef("FORMAT %q: it is one line", format)
+			}
 			at, err := placeOf(cmd.Context(), args[0])
 			if err == nil {
 				err = at.writable()

@@ -62,6 +62,9 @@ func (p *program) commitCommand() *cobra.Command {
 		if cmd.Flags().Changed("overwrite") && scope == "" { // a variable of a script that is empty
 			return usagef("--overwrite: no SCOPE is named; %s alone is that of the table, and '*' all of it", "--overwrite")
 		}
+		if strings.Contains(scope, "\n") {
+			return usagef("--overwrite=%q: no directory that is overwritten can have a line's end in its name", scope)
+		}
 		t, err := transactionOf(cmd.Context(), args[0])
 		if err != nil {
 			return err

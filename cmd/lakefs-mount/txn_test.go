@@ -14,6 +14,7 @@ import (
 
 	"github.com/lakefs-mount/lakefs-mount/fs"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/faulty"
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/gluetest"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 )
 
@@ -116,6 +117,36 @@ func TestAbortAsJSON(t *testing.T) {
 	var job fs.JobStatus
 	if err := json.Unmarshal([]byte(r.Out), &job); err != nil || r.Code != exitOK || job.Kind != "abort" || job.Path != "sales/notes/.lakefs/txn/load" {
 		t.Errorf("exit code %d, %q %q (%v)", r.Code, r.Out, r.Err, err)
+	}
+}
+
+// TestCommitThatTheCatalogRefuses has published all: status names what is not registered,
+// and repair registers it.
+func TestCommitThatTheCatalogRefuses(t *testing.T) {
+	lake := mounttest.Mount(t, glueNotes())
+	path := openTransaction(t, lake, "dt=2026-01-02/b.csv", "dt=2026-01-03/c.csv")
+	lake.Catalog.Server.Fault(gluetest.Rule{Op: "BatchCreatePartition", Fault: gluetest.Denied()})
+	r := lake.Run("commit", path)
+	if r.Code != exitFailed || r.Out != "" && !strings.HasPrefix(r.Out, "published 2 files") {
+		t.Errorf("commit: exit code %d, %q %q", r.Code, r.Out, r.Err)
+	}
+	for _, want := range []string{"AccessDenied", "the files are published", "lakefs-mount repair " + lake.Path("sales/notes")} {
+		if !strings.Contains(r.Err, want) {
+			t.Errorf("stderr %q lacks %q", r.Err, want)
+		}
+	}
+	r = lake.Run("status", lake.Root)
+	for _, want := range []string{"Not in the catalog of", "sales/notes/dt=2026-01-02 ", "sales/notes/dt=2026-01-03 ", "AccessDenied"} {
+		if r.Code != exitOK || !strings.Contains(r.Out, want) || strings.Contains(r.Out, "Open transactions") {
+			t.Errorf("status: exit code %d, %q lacks %q", r.Code, r.Out, want)
+		}
+	}
+	lake.Catalog.Server.Clear()
+	if r = lake.Run("repair", lake.Path("sales/notes")); r.Code != exitOK || len(registered(t, lake)) != 3 {
+		t.Errorf("repair: exit code %d, %q %q", r.Code, r.Out, r.Err)
+	}
+	if r = lake.Run("status", lake.Root); strings.Contains(r.Out, "Not in the catalog") {
+		t.Errorf("status after the repair: %q", r.Out)
 	}
 }
 
