@@ -8,6 +8,7 @@ import (
 	iofs "io/fs"
 	"strconv"
 	"strings"
+	"sync"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -37,10 +38,12 @@ func (p *program) statusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all := make([]mountStatus, 0, len(table))
-			for _, e := range table {
-				all = append(all, statusOf(cmd.Context(), e))
+			all := make([]mountStatus, len(table))
+			var asking sync.WaitGroup // several that are stuck keep it waiting no longer than one
+			for i, e := range table {
+				asking.Go(func() { all[i] = statusOf(cmd.Context(), e) })
 			}
+			asking.Wait()
 			if asJSON {
 				return p.printJSON(all)
 			}
