@@ -123,6 +123,8 @@ func TestListsThatAreDeniedLeaveTheLookUps(t *testing.T) {
 				t.Errorf("%d: %v", i, err)
 			}
 		}
-		t.Logf("%d of 50 look-ups met the list that failed", failed)
+		if failed == 0 || failed > 10 {
+			t.Errorf("%d of 50 look-ups met a list that failed", failed)
+		}
 	})
 }
