@@ -39,6 +39,9 @@ func TestRule30OnAServer(t *testing.T) {
 	first := newS3World(t, proxy.Server(), server.Bucket(t))
 	first.known()
 	slow := faulty.Status{Code: http.StatusServiceUnavailable, S3Code: "SlowDown"}
+	denied := faulty.Status{Code: http.StatusForbidden, S3Code: "AccessDenied"}
+	changed := faulty.Status{Code: http.StatusPreconditionFailed, S3Code: "PreconditionFailed"}
+	last := func(q *faulty.Request) bool { return q.Key == batchKey(2) }
 	for _, tt := range []struct {
 		name  string
 		rule  faulty.Rule
@@ -51,18 +54,9 @@ func TestRule30OnAServer(t *testing.T) {
 		{"removals that are slowed down", faulty.Rule{Op: "DeleteObject", Times: 3, Fault: slow}, nil, []int{0, 1, 2}, true},
 		{"puts that are not answered once", faulty.Rule{Op: "PutObject", Times: 2, Fault: faulty.LoseAnswer{}}, nil, []int{0, 1, 2}, true},
 		{"looks that are slowed down", faulty.Rule{Op: "HeadObject", Times: 3, Fault: slow}, nil, []int{0, 1, 2}, true},
-		{
-			"removals that are refused", faulty.Rule{Op: "DeleteObject", Fault: faulty.Status{Code: http.StatusForbidden, S3Code: "AccessDenied"}},
-			objectstore.ErrPermission, nil, false,
-		},
-		{
-			"removals of another version", faulty.Rule{Op: "DeleteObject", Times: 1, Fault: faulty.Status{Code: http.StatusPreconditionFailed, S3Code: "PreconditionFailed"}},
-			objectstore.ErrExist, nil, false,
-		},
-		{
-			"a put that is refused", faulty.Rule{Op: "PutObject", If: func(q *faulty.Request) bool { return q.Key == batchKey(2) }, Fault: faulty.Status{Code: http.StatusForbidden, S3Code: "AccessDenied"}},
-			objectstore.ErrPermission, []int{0, 1}, true,
-		},
+		{"removals that are refused", faulty.Rule{Op: "DeleteObject", Fault: denied}, objectstore.ErrPermission, nil, false},
+		{"removals of another version", faulty.Rule{Op: "DeleteObject", Times: 1, Fault: changed}, objectstore.ErrExist, nil, false},
+		{"a put that is refused", faulty.Rule{Op: "PutObject", If: last, Fault: denied}, objectstore.ErrPermission, []int{0, 1}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			name := server.Bucket(t)
