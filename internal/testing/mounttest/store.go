@@ -1,6 +1,8 @@
 package mounttest
 
 import (
+	"errors"
+	iofs "io/fs"
 	"path"
 	"time"
 
@@ -85,6 +87,16 @@ func (l *Lake) StoredManifest(table string) string {
 		l.t.Fatalf("manifest in the store: %v", err)
 	}
 	return raw
+}
+
+// HasManifest tells whether the store has a manifest of the table.
+func (l *Lake) HasManifest(table string) bool {
+	l.t.Helper()
+	_, err := l.store.info(manifestName(table))
+	if err != nil && !errors.Is(err, iofs.ErrNotExist) {
+		l.t.Fatalf("manifest in the store: %v", err)
+	}
+	return err == nil
 }
 
 // PutManifest replaces the manifest of a table, or makes it.
