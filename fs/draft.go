@@ -69,12 +69,18 @@ var (
 
 // newDraft makes a draft at n, reserved for one open; visible makes the path lead there.
 func (f *FS) newDraft(s *draftNode, n draftName, visible bool) error {
-	s.fs, s.ino, s.commit, s.reserved = f, f.names.inode(n.path), newCommitLock(), 1
+	s.fs, s.commit, s.reserved = f, newCommitLock(), 1
 	if err := f.drafts.add(s, n, visible); err != nil {
 		return err
 	}
-	version := generation("draft\x00" + strconv.FormatUint(s.id, 10))
-	f.root.NewInode(context.Background(), s, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: s.ino, Gen: version})
+	which := "draft\x00" + strconv.FormatUint(s.id, 10)
+	s.ino = f.names.inode(n.path)
+	if !visible {
+		// A program may have several open of one name, and a close looks for its own
+		// alone: by the inode number, which is all that /proc tells.
+		s.ino = f.names.inode(n.path + "\x00" + which)
+	}
+	f.root.NewInode(context.Background(), s, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: s.ino, Gen: generation(which)})
 	return nil
 }
 

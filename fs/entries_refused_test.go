@@ -155,6 +155,28 @@ func TestEntryChangedWhileItIsWritten(t *testing.T) {
 	})
 }
 
+// TestTwoWritersOfOneProgram: each close answers for its own bytes.
+func TestTwoWritersOfOneProgram(t *testing.T) {
+	onCatalogs(t, nil, func(t *testing.T, l editable) {
+		out := mustPython(t, l.Lake, `
+import errno
+f, g = open("db/text.json", "r+"), open("db/text.json", "r+")
+for one, value in (f, "first"), (g, "second"):
+    text = one.read()
+    one.seek(0)
+    one.write(text.replace("old", value))
+    one.truncate()
+for one in f, g:
+    try: print(one.close())
+    except OSError as e: print(errno.errorcode[e.errno])
+`)
+		if out != "None\nESTALE\n" {
+			t.Errorf("the closes answer %q", out)
+		}
+		l.wantK("first")
+	})
+}
+
 // TestEntriesAtEachLevel: --write holds for entries as for files.
 func TestEntriesAtEachLevel(t *testing.T) {
 	for level, want := range map[string][4]syscall.Errno{ // change, remove; then of a new table
