@@ -70,14 +70,16 @@ var (
 // newDraft makes a draft at n, reserved for one open; visible makes the path lead there.
 func (f *FS) newDraft(s *draftNode, n draftName, visible bool) error {
 	s.fs, s.commit, s.reserved = f, newCommitLock(), 1
+	n.opener = s.by
+	several := f.drafts.has(n)
 	if err := f.drafts.add(s, n, visible); err != nil {
 		return err
 	}
 	which := "draft\x00" + strconv.FormatUint(s.id, 10)
 	s.ino = f.names.inode(n.path)
-	if !visible {
-		// A program may have several open of one name, and a close looks for its own
-		// alone: by the inode number, which is all that /proc tells.
+	if several {
+		// A program that has several open of one name closes one of them: which, /proc
+		// tells by the inode number alone. (vim insists on that of the name for its one.)
 		s.ino = f.names.inode(n.path + "\x00" + which)
 	}
 	f.root.NewInode(context.Background(), s, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: s.ino, Gen: generation(which)})

@@ -36,6 +36,7 @@ type draftName struct {
 	path      string
 	temporary bool
 	gone      bool // unlinked, or replaced: it is written nowhere
+	opener    program
 }
 
 // table is the path of the table whose entry is at path.
@@ -114,6 +115,18 @@ func (t *drafts) visible(path string) *draftNode {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.at[path]
+}
+
+// has tells whether the opener of n has a draft of that name already.
+func (t *drafts) has(n draftName) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, o := range t.names {
+		if o.path == n.path && o.opener == n.opener {
+			return true
+		}
+	}
+	return false
 }
 
 // busy tells whether somebody writes the entry at path: what is answered of the name

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // editors are programs that change OLD to NEW in text.json, each in its own way: in
@@ -123,7 +124,7 @@ func TestEntryIsWrittenOnce(t *testing.T) {
 		"subshell":           `(cat $T/1; sleep .05; cat $T/2) > text.json`,
 		"group":              `{ cat $T/1; /bin/true; cat $T/2; } > text.json`,
 		"exec":               `exec 3> text.json; cat $T/1 >&3; (:); cat $T/2 >&3; exec 3>&-`,
-		"read-write exec":    `exec 3<> text.json; cat $T/1 >&3; (:); cat $T/2 >&3; exec 3>&-`,
+		"read-write exec":    `exec 3<> text.json; truncate -s 0 /proc/self/fd/3; cat $T/1 >&3; (:); cat $T/2 >&3; exec 3>&-`,
 		"append":             `: > $T/empty; cat $T/1 > $T/whole; cat $T/2 >> $T/whole; dd if=$T/whole of=text.json bs=50 oflag=dsync`,
 		"Python's dup":       `python3 -c 'import os; f=open("text.json","wb"); g=os.dup(f.fileno()); os.write(g, open("'$T'/1","rb").read()); os.close(g); f.write(open("'$T'/2","rb").read()); f.close()'`,
 		"Python's children":  `python3 -c 'import subprocess as s; f=open("text.json","wb"); s.run(["cat","'$T'/1","'$T'/2"],stdout=f,check=True); f.close()'`,
@@ -138,7 +139,7 @@ func TestEntryIsWrittenOnce(t *testing.T) {
 			if r := l.Sh("export T=$HOME; cd db && " + script); r.Code != 0 {
 				t.Errorf("%s: exit code %d\n%s%s", name, r.Code, r.Out, r.Err)
 			}
-			l.Eventually("the entry is written by "+name, 0, func() bool { return l.parameters("text")["k"] == is })
+			l.Eventually("the entry is written by "+name, 20*time.Second, func() bool { return l.parameters("text")["k"] == is })
 			was = is
 		}
 		if strings.Contains(l.Log(), "operation=publish") {
