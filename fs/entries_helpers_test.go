@@ -28,7 +28,7 @@ func editText() mounttest.Table {
 }
 
 // onCatalogs runs f on a lake of each kind of catalog.
-func onCatalogs(t *testing.T, flags []string, f func(t *testing.T, l editable)) {
+func onCatalogs(t *testing.T, flags []string, f func(l editable)) {
 	t.Helper()
 	flags = append([]string{"--catalog-writes=entries"}, flags...)
 	for _, glue := range []bool{false, true} {
@@ -42,7 +42,7 @@ func onCatalogs(t *testing.T, flags []string, f func(t *testing.T, l editable)) 
 			} else {
 				o.Tables = []mounttest.Table{editText()}
 			}
-			f(t, editable{mounttest.Mount(t, o), t})
+			f(editable{mounttest.Mount(t, o), t})
 		})
 	}
 }

@@ -13,7 +13,8 @@ import (
 // TestBadEntryIsRefused: by the close, with the reason where a user looks for it, and
 // the old entry stays, for readers too.
 func TestBadEntryIsRefused(t *testing.T) {
-	onCatalogs(t, nil, func(t *testing.T, l editable) {
+	onCatalogs(t, nil, func(l editable) {
+		t := l.t
 		good := l.read("text.json")
 		for name, bad := range map[string]string{
 			"no JSON":   `{"half": `,
@@ -49,7 +50,8 @@ func TestBadEntryIsRefused(t *testing.T) {
 
 // TestEntryOfTwoMiB: EFBIG while it is written, and nothing of it counts.
 func TestEntryOfTwoMiB(t *testing.T) {
-	onCatalogs(t, nil, func(t *testing.T, l editable) {
+	onCatalogs(t, nil, func(l editable) {
+		t := l.t
 		big := strings.Repeat(" ", 2<<20) + l.read("text.json")
 		wantErrno(t, "2 MiB", l.write("text.json", big), syscall.EFBIG)
 		out := mustPython(t, l.Lake, `
@@ -68,7 +70,8 @@ for what in (lambda: os.write(fd, b"x" * (2 << 20)), lambda: os.pwrite(fd, b"x",
 
 // TestTooManyDrafts: what is being written at once is bounded.
 func TestTooManyDrafts(t *testing.T) {
-	onCatalogs(t, nil, func(t *testing.T, l editable) {
+	onCatalogs(t, nil, func(l editable) {
+		t := l.t
 		out := mustPython(t, l.Lake, `
 import os, errno
 fds = []
@@ -93,7 +96,8 @@ for fd in fds: os.close(fd)
 // TestStaleEntry: what a program writes is a change of what it has read, and not of
 // what another made of it since.
 func TestStaleEntry(t *testing.T) {
-	onCatalogs(t, nil, func(t *testing.T, l editable) {
+	onCatalogs(t, nil, func(l editable) {
+		t := l.t
 		for _, how := range []string{
 			`
 with open("db/text.json", "w") as f: f.write(text)`,
@@ -133,7 +137,8 @@ print(write(text.replace("theirs", "merged")))
 // TestEntryChangedWhileItIsWritten: by another program, past the mount. Who opened it
 // first is the later one to close.
 func TestEntryChangedWhileItIsWritten(t *testing.T) {
-	onCatalogs(t, nil, func(t *testing.T, l editable) {
+	onCatalogs(t, nil, func(l editable) {
+		t := l.t
 		text := l.read("text.json")
 		wantErrno(t, "close", l.Do("write", func() error {
 			return mounttest.NoFork(func() error {
@@ -157,7 +162,8 @@ func TestEntryChangedWhileItIsWritten(t *testing.T) {
 
 // TestTwoWritersOfOneProgram: each close answers for its own bytes.
 func TestTwoWritersOfOneProgram(t *testing.T) {
-	onCatalogs(t, nil, func(t *testing.T, l editable) {
+	onCatalogs(t, nil, func(l editable) {
+		t := l.t
 		out := mustPython(t, l.Lake, `
 import errno
 f, g = open("db/text.json", "r+"), open("db/text.json", "r+")
@@ -185,8 +191,9 @@ func TestEntriesAtEachLevel(t *testing.T) {
 		"delete":    {0, 0, 0, 0},
 	} {
 		t.Run(level, func(t *testing.T) {
-			onCatalogs(t, []string{"--write=" + level}, func(t *testing.T, l editable) {
-				text, entry := l.read("text.json"), l.newEntry("fresh")
+			onCatalogs(t, []string{"--write=" + level}, func(l editable) {
+				t := l.t
+				text, entry := l.read("text.json"), l.newEntry()
 				remove := func(name string) error {
 					return l.Do("rm", func() error { return os.Remove(l.Path("db/" + name)) })
 				}
@@ -217,28 +224,28 @@ func TestEntriesThatAreNotWritten(t *testing.T) {
 		})
 	}
 	const create = os.O_WRONLY | os.O_CREATE
-	onCatalogs(t, []string{"--write=delete"}, func(t *testing.T, l editable) {
+	onCatalogs(t, []string{"--write=delete"}, func(l editable) {
 		text := l.read("text.json")
-		wantErrno(t, "a database's entry", open(l.Lake, "db.json", os.O_WRONLY), syscall.EACCES)
-		wantErrno(t, "a new database", open(l.Lake, "new.json", create), syscall.EACCES)
-		wantErrno(t, "removal of a database's entry", l.Do("rm", func() error { return os.Remove(l.Path("db.json")) }), syscall.EACCES)
+		wantErrno(l.t, "a database's entry", open(l.Lake, "db.json", os.O_WRONLY), syscall.EACCES)
+		wantErrno(l.t, "a new database", open(l.Lake, "new.json", create), syscall.EACCES)
+		wantErrno(l.t, "removal of a database's entry", l.Do("rm", func() error { return os.Remove(l.Path("db.json")) }), syscall.EACCES)
 		for _, name := range []string{"foo.txt", "4913", ".text.json.swp"} {
-			wantErrno(t, name, open(l.Lake, "db/"+name, create), syscall.EPERM)
+			wantErrno(l.t, name, open(l.Lake, "db/"+name, create), syscall.EPERM)
 		}
 		for _, to := range []string{"db/new.json", "db/text.json~", "db/text.txt", "text.json", "db/text/text.json"} {
-			wantErrno(t, "rename to "+to, l.Do("rename", func() error { return os.Rename(l.Path("db/text.json"), l.Path(to)) }), syscall.EPERM)
+			wantErrno(l.t, "rename to "+to, l.Do("rename", func() error { return os.Rename(l.Path("db/text.json"), l.Path(to)) }), syscall.EPERM)
 		}
 		if l.read("text.json") != text {
-			t.Error("the entry changed")
+			l.t.Error("the entry changed")
 		}
 		if log := l.Log(); !strings.Contains(log, "a database's entry is not changed") {
-			t.Error("the log has no reason")
+			l.t.Error("the log has no reason")
 		}
 		l.wantTables("text")
 		l.Remount("--read-only")
-		wantErrno(t, "read only: open", open(l.Lake, "db/text.json", os.O_WRONLY), syscall.EROFS)
-		wantErrno(t, "read only: new", open(l.Lake, "db/new.json", create), syscall.EROFS)
-		wantErrno(t, "read only: rm", l.Do("rm", func() error { return os.Remove(l.Path("db/text.json")) }), syscall.EROFS)
+		wantErrno(l.t, "read only: open", open(l.Lake, "db/text.json", os.O_WRONLY), syscall.EROFS)
+		wantErrno(l.t, "read only: new", open(l.Lake, "db/new.json", create), syscall.EROFS)
+		wantErrno(l.t, "read only: rm", l.Do("rm", func() error { return os.Remove(l.Path("db/text.json")) }), syscall.EROFS)
 	})
 	t.Run("without the flag", func(t *testing.T) {
 		l := mounttest.Mount(t, mounttest.Options{Tables: []mounttest.Table{editText()}, Flags: []string{"--write=delete"}})
@@ -254,7 +261,8 @@ func TestEntriesThatAreNotWritten(t *testing.T) {
 
 // TestTemporaryNamesBesideEntries: they are found, not listed, and no table by themselves.
 func TestTemporaryNamesBesideEntries(t *testing.T) {
-	onCatalogs(t, []string{"--temporary-linger=1s"}, func(t *testing.T, l editable) {
+	onCatalogs(t, []string{"--temporary-linger=1s"}, func(l editable) {
+		t := l.t
 		text := l.read("text.json")
 		for _, name := range []string{"sedabcdef", ".text.json.abcdef", "tmp_text.json", "text.json.tmp"} {
 			wantErrno(t, name, l.write(name, "any bytes\n"), 0)
@@ -279,7 +287,7 @@ func TestTemporaryNamesBesideEntries(t *testing.T) {
 		wantErrno(t, "no replacement", noReplace(l.Lake, "db/sedghijkl", "db/text.json"), syscall.EEXIST)
 		wantErrno(t, "replacement", rename2(l.Lake, "db/sedghijkl", "db/text.json", 0), 0)
 		l.wantK("new")
-		wantErrno(t, "write", l.write("sedabcdef", l.newEntry("fresh")), 0)
+		wantErrno(t, "write", l.write("sedabcdef", l.newEntry()), 0)
 		wantErrno(t, "a new name", noReplace(l.Lake, "db/sedabcdef", "db/fresh.json"), 0)
 		l.wantTables("fresh", "text")
 
@@ -294,8 +302,9 @@ func TestTemporaryNamesBesideEntries(t *testing.T) {
 
 // TestUnlinkedDraftIsNotWritten: nor what its writer writes after that.
 func TestUnlinkedDraftIsNotWritten(t *testing.T) {
-	onCatalogs(t, []string{"--write=delete"}, func(t *testing.T, l editable) {
-		l.MustSh("cat > $HOME/fresh.json <<'END'\n" + l.newEntry("fresh") + "\nEND")
+	onCatalogs(t, []string{"--write=delete"}, func(l editable) {
+		t := l.t
+		l.MustSh("cat > $HOME/fresh.json <<'END'\n" + l.newEntry() + "\nEND")
 		mustPython(t, l.Lake, `
 import os
 text = open(os.environ["HOME"] + "/fresh.json").read()
@@ -322,7 +331,8 @@ f.close()
 
 // TestTruncateOfAnEntryByPath: it is a write of its own, answered by the call.
 func TestTruncateOfAnEntryByPath(t *testing.T) {
-	onCatalogs(t, nil, func(t *testing.T, l editable) {
+	onCatalogs(t, nil, func(l editable) {
+		t := l.t
 		text := l.read("text.json")
 		wantErrno(t, "to a part", l.Do("truncate", func() error { return os.Truncate(l.Path("db/text.json"), 10) }), syscall.EINVAL)
 		l.wantK("old")

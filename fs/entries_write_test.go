@@ -84,7 +84,8 @@ os.close(fd)'`},
 // TestEntryIsEditedByTools: each changes the catalog's entry, whole, and leaves what it
 // does not know.
 func TestEntryIsEditedByTools(t *testing.T) {
-	onCatalogs(t, nil, func(t *testing.T, l editable) {
+	onCatalogs(t, nil, func(l editable) {
+		t := l.t
 		was := "old"
 		for i, e := range editors {
 			if _, err := exec.LookPath(e.needs); err != nil {
@@ -131,7 +132,8 @@ func TestEntryIsWrittenOnce(t *testing.T) {
 		"a second handle":    `python3 -c 'import os; f=os.open("text.json",os.O_WRONLY|os.O_TRUNC); g=os.open("/proc/self/fd/%d"%f,os.O_WRONLY|os.O_APPEND); os.write(f,open("'$T'/1","rb").read()); os.close(f); os.write(g,open("'$T'/2","rb").read()); os.close(g)'`,
 		"renamed while open": `python3 -c 'import os; f=open("tmp12345678","wb"); f.write(open("'$T'/1","rb").read()); f.flush(); os.rename("tmp12345678","text.json"); f.write(open("'$T'/2","rb").read()); f.close()'`,
 	}
-	onCatalogs(t, nil, func(t *testing.T, l editable) {
+	onCatalogs(t, nil, func(l editable) {
+		t := l.t
 		was := "old"
 		for name, script := range scripts {
 			is := strings.NewReplacer(" ", "-", "'", "").Replace(name)
@@ -150,7 +152,8 @@ func TestEntryIsWrittenOnce(t *testing.T) {
 
 // TestNothingChangedWritesNothing: nor does what was only looked at, or touched.
 func TestNothingChangedWritesNothing(t *testing.T) {
-	onCatalogs(t, nil, func(t *testing.T, l editable) {
+	onCatalogs(t, nil, func(l editable) {
+		t := l.t
 		before, err := l.Lstat("db/text.json")
 		if err != nil {
 			t.Fatal(err)
@@ -169,8 +172,9 @@ func TestNothingChangedWritesNothing(t *testing.T) {
 // TestNewTable: an entry of a new name makes a table, which is there with its directory
 // when the close returns.
 func TestNewTable(t *testing.T) {
-	onCatalogs(t, []string{"--write=delete"}, func(t *testing.T, l editable) {
-		entry := l.newEntry("fresh")
+	onCatalogs(t, []string{"--write=delete"}, func(l editable) {
+		t := l.t
+		entry := l.newEntry()
 		if _, err := os.Lstat(l.Path("db/fresh")); !os.IsNotExist(err) { // the kernel remembers that
 			t.Fatal(err)
 		}
@@ -215,8 +219,9 @@ assert "fresh.json" in os.listdir("db") and "fresh" in os.listdir("db")
 	})
 }
 
-// newEntry is the entry of a new table like db.text.
-func (l editable) newEntry(name string) string {
+// newEntry is the entry of a new table db.fresh like db.text.
+func (l editable) newEntry() string {
+	const name = "fresh"
 	l.t.Helper()
 	entry := l.read("text.json")
 	if l.Catalog == nil {
@@ -229,7 +234,8 @@ func (l editable) newEntry(name string) string {
 
 // TestReadersSeeWholeEntries: 20 readers, while one edits 30 times.
 func TestReadersSeeWholeEntries(t *testing.T) {
-	onCatalogs(t, nil, func(t *testing.T, l editable) {
+	onCatalogs(t, nil, func(l editable) {
+		t := l.t
 		out := l.MustSh(`cd db; for i in $(seq 20); do
 			(while ! test -e $HOME/done; do
 				jq -e '[.. | strings | select(test("^(old|v[0-9]+x*)$"))] | length == 1' text.json > /dev/null || echo reader $i: $?
@@ -252,7 +258,8 @@ func TestReadersSeeWholeEntries(t *testing.T) {
 
 // TestKilledDaemonLeavesTheOldEntry: a draft is in memory alone.
 func TestKilledDaemonLeavesTheOldEntry(t *testing.T) {
-	onCatalogs(t, nil, func(t *testing.T, l editable) {
+	onCatalogs(t, nil, func(l editable) {
+		t := l.t
 		begin(t, l.Lake, `cd ../..; exec 3> text.json; echo '{"half": ' >&3; exec 4> new.json; echo '{' >&4; : > $READY; sleep 1000`)
 		l.Kill()
 		l.wantK("old")
@@ -266,7 +273,8 @@ func TestKilledDaemonLeavesTheOldEntry(t *testing.T) {
 
 // TestKilledWriterWritesNothing: also where what it wrote is an entry.
 func TestKilledWriterWritesNothing(t *testing.T) {
-	onCatalogs(t, nil, func(t *testing.T, l editable) {
+	onCatalogs(t, nil, func(l editable) {
+		t := l.t
 		for _, script := range []string{
 			`sed s/old/new/ text.json > $HOME/x; python3 -c 'import os; f=open("text.json","w"); f.write(open(os.environ["HOME"]+"/x").read()); f.flush(); os.kill(os.getpid(),9)'`,
 			`python3 -c 'import os; f=open("new.json","w"); f.write("{"); f.flush(); os.kill(os.getpid(),9)'`,
@@ -289,7 +297,8 @@ func TestKilledWriterWritesNothing(t *testing.T) {
 
 // TestUnmountNamesOpenEntries: they stay as they were.
 func TestUnmountNamesOpenEntries(t *testing.T) {
-	onCatalogs(t, nil, func(t *testing.T, l editable) {
+	onCatalogs(t, nil, func(l editable) {
+		t := l.t
 		begin(t, l.Lake, `cd ../..; exec 3> text.json; echo '{"half": ' >&3; : > $READY; cd /; sleep 1000`)
 		l.Signal(syscall.SIGTERM)
 		l.Wait()
