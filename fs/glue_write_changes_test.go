@@ -173,10 +173,12 @@ func TestPartitionsAppearUnderWriters(t *testing.T) {
 	l.MustSh(`for i in $(seq 10 29); do mkdir db/t/dt=$i; done`)
 	l.Catalog.Server.Fault(gluetest.Rule{Op: registration, Fault: func(x *gluetest.Exchange, next gluetest.Next) (gluetest.Answer, error) {
 		list, _ := x.Call.Input["PartitionInputList"].([]any)
-		p, _ := list[0].(map[string]any)
-		values, _ := p["Values"].([]any)
-		if value := fmt.Sprint(values[0]); value[1]%2 == 1 { // another comes first
-			l.Catalog.Server.AddPartition("db", "t", l.Catalog.At(`{"Values":["`+value+`"],"StorageDescriptor":{"Location":"s3://{1}/theirs/`+value+`"}}`))
+		for _, input := range list { // as many as were asked for at once
+			p, _ := input.(map[string]any)
+			values, _ := p["Values"].([]any)
+			if value := fmt.Sprint(values[0]); value[1]%2 == 1 { // another comes first
+				l.Catalog.Server.AddPartition("db", "t", l.Catalog.At(`{"Values":["`+value+`"],"StorageDescriptor":{"Location":"s3://{1}/theirs/`+value+`"}}`))
+			}
 		}
 		return next()
 	}})
