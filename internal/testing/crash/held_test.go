@@ -43,7 +43,7 @@ func created(name string) task {
 
 // heldOperations are what tools do that write under another name first.
 func heldOperations() []operation {
-	all := slices.Concat(temporaryOperations(), backupOperations(), treeOperations())
+	all := slices.Concat(temporaryOperations(), backupOperations(), treeOperations(), transactionOperations())
 	if soaking() {
 		all = append(all, operation{
 			name: "temporary over, large", seeds: tree{"f.csv": small("old")}, after: tree{"f.csv": content("fresh", largeSize)},
@@ -173,6 +173,10 @@ func (k *task) apply(at tree) {
 	switch k.Do {
 	case "create":
 		at[k.Path] = content(k.Name, k.Size)
+	case "tell":
+		if clears, ok := k.commits(); ok {
+			applyCommit(at, clears)
+		}
 	case "unlink", "remove all", "rename":
 		for _, name := range sortedKeys(at) {
 			rest, ok := strings.CutPrefix(name, k.Path)
@@ -194,9 +198,12 @@ var errNotPublished = errors.New("not published")
 func (r *rig) runHeld(op *operation, from int) error {
 	k := task{Do: "steps"}
 	for _, step := range op.steps[from:] {
-		step.Path = r.Path(r.part + "/" + step.Path)
+		step.Path = r.at(step.Path)
 		if step.To != "" {
-			step.To = r.Path(r.part + "/" + step.To)
+			step.To = r.at(step.To)
+		}
+		if strings.HasSuffix(step.Path, "/ctl") {
+			step.Name = r.said(step.Name)
 		}
 		k.Steps = append(k.Steps, step)
 	}

@@ -3,6 +3,7 @@ package crash_test
 import (
 	"bytes"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 )
@@ -25,6 +26,9 @@ func (r *rig) wantPrivate(op *operation) {
 	r.t.Helper()
 	if r.gate == nil {
 		return
+	}
+	for _, q := range r.gate.requests(r.Key(path.Dir(r.part) + "/.lakefs")) {
+		r.t.Errorf("%v: that name is none of the store's", &q)
 	}
 	below := r.Key(r.part) + "/"
 	for _, q := range r.gate.requests(below) {
@@ -96,7 +100,7 @@ func (r *rig) find(op *operation, kept []staged) tree {
 	}
 	found := tree{}
 	for name := range names {
-		o, err := r.agent.ask(task{Do: "read", Path: r.Path(r.part + "/" + name)})
+		o, err := r.agent.ask(task{Do: "read", Path: r.at(name)})
 		switch {
 		case err == nil:
 			found[name] = o.Raw
@@ -222,7 +226,7 @@ func (r *rig) resolveHeld(op *operation, have tree, kept []staged) tree {
 func (r *rig) removePrivate(op *operation) {
 	r.t.Helper()
 	for _, name := range op.private {
-		if err := r.agent.do(task{Do: "remove all", Path: r.Path(r.part + "/" + name)}); err != nil {
+		if err := r.agent.do(task{Do: "remove all", Path: r.at(name)}); err != nil {
 			r.t.Errorf("remove %s: %v", name, err)
 		}
 	}

@@ -63,7 +63,7 @@ func TestFault(t *testing.T) {
 
 // recoveredOperations are those whose recovery is disturbed.
 func recoveredOperations() []string {
-	names := []string{"publish small", "publish large", "overwrite small", "patch large", "rename", "rename over", "tree, directory"}
+	names := []string{"publish small", "publish large", "overwrite small", "patch large", "rename", "rename over", "tree, directory", "transaction, commit", "transaction, overwrite"}
 	if soaking() {
 		names = append(names, "append to small", "append to large", "copy large", "publish and fsync large",
 			"temporary", "temporary over", "temporary over, large", "local", "backup", "tree, file")

@@ -13,6 +13,10 @@ func (r *rig) wantSettled(op *operation, acknowledged, complete bool) {
 	if r.gate != nil {
 		r.gate.settled(r.t)
 	}
+	if complete && op.overwrites() { // a kill alone leaves all or nothing
+		r.wantOverwritten(op, acknowledged)
+		return
+	}
 	if op.isHeld() {
 		r.wantHeldSettled(op, acknowledged)
 		return

@@ -56,6 +56,9 @@ type world struct {
 	closed map[string]bool   // those of first that were closed, and not renamed
 	synced []byte            // of an incomplete file, which fsync acknowledged
 	second *mounttest.Lake   // another mount of the bucket, with an unpublished file
+
+	txn       tree // the files of the commit that was cut off, by name; nil: none was
+	txnClosed int  // of them, the first ones, were closed
 }
 
 // appends is what was appended to the log: whole pieces, each once.
@@ -181,6 +184,7 @@ func (w *world) writers() map[string]func() error {
 		"rename":                   w.rename,
 		"over by a temporary name": func() error { return w.replace("replaced.csv", "sed"+"aB3_x9") },
 		"over by a lock":           func() error { return w.replace("index.csv", "index.csv.lock") },
+		"transaction":              w.transact,
 		"log 1":                    func() error { return w.append("log.csv") },
 		"log 2":                    func() error { return w.append("log.csv") },
 	}
@@ -325,6 +329,7 @@ func (w *world) look() {
 	}
 	w.wantFiles(got)
 	w.wantOneName(got)
+	w.wantTransaction(got)
 	w.dropLocal(got)
 	w.drop(got)
 	if w.t.Failed() {
