@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -11,18 +12,31 @@ import (
 // pendingWork is what the mount's status tells of work that somebody has to finish.
 type pendingWork struct {
 	// Transactions are open: their files are staged until a commit.
-	Transactions []struct {
-		Path       string    `json:"path"`
-		Files      int       `json:"files"`
-		Bytes      int64     `json:"bytes"`
-		Created    time.Time `json:"created"` // of the first file
-		Committing bool      `json:"committing"`
-	} `json:"transactions"`
+	Transactions []pendingTransaction `json:"transactions"`
 	// Unregistered are partitions with files that the catalog did not take.
 	Unregistered []struct {
 		Path   string `json:"path"`
 		Reason string `json:"reason"`
 	} `json:"unregistered"`
+}
+
+// pendingTransaction is one of a mount.
+type pendingTransaction struct {
+	Path       string    `json:"path"`
+	Files      int       `json:"files"`
+	Bytes      int64     `json:"bytes"`
+	Created    time.Time `json:"created"` // of the first file
+	Committing bool      `json:"committing"`
+}
+
+// transactionsOf asks a mount for its own; none if it does not tell.
+func transactionsOf(ctx context.Context, path string) []pendingTransaction {
+	var pending pendingWork
+	raw, err := readControl(ctx, path, "status.json")
+	if err != nil || json.Unmarshal(raw, &pending) != nil {
+		return nil
+	}
+	return pending.Transactions
 }
 
 // pending is what the mount tells of it.

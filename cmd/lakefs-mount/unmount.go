@@ -55,6 +55,7 @@ func (p *program) unmount(ctx context.Context, path string) error {
 			return err
 		}
 	}
+	open := transactionsOf(ctx, path)
 	awaitExit := exitOf(servant(ctx, path))
 	// What opened a file since then is named, or gone by the next try.
 	if err := unmountNow(ctx, path); err != nil {
@@ -67,6 +68,9 @@ func (p *program) unmount(ctx context.Context, path string) error {
 		return err
 	}
 	awaitExit(answerTimeout)
+	for _, t := range open {
+		p.errorf("open, kept for the next mount: the transaction %s (%d files)\n", quoted(t.Path), t.Files)
+	}
 	if kept > 0 {
 		return fmt.Errorf("unmount %q: it is unmounted, %d not published: after the next mount see lakefs-mount recover", path, kept)
 	}
