@@ -121,7 +121,7 @@ func (d *dirNode) Lookup(ctx context.Context, base string, out *fuse.EntryOut) (
 func (d *dirNode) absent(path string, err error, out *fuse.EntryOut) syscall.Errno {
 	e := d.fs.fail("lookup", path, err)
 	_, base := parent(path)
-	if absence(e) && d.fs.NegativeTTL > 0 && base != temporaryName && d.fs.backups.at(path) == nil {
+	if absence(e) && d.fs.NegativeTTL > 0 && base != temporaryName && d.fs.backups.at(path) == nil && d.fs.absences.note(path, d.fs.NegativeTTL) {
 		out.SetEntryTimeout(d.fs.NegativeTTL)
 	}
 	return e
@@ -131,7 +131,7 @@ func (d *dirNode) absent(path string, err error, out *fuse.EntryOut) syscall.Err
 // the kernel to keep the answer: a writer may change it at any moment.
 func (f *FS) inode(ctx context.Context, d *dirNode, n catalogview.Node, busy bool, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
 	ttl := f.MetadataTTL
-	if busy {
+	if busy || inTransaction(n.Path) { // which may be over at any moment, and another of its name begun
 		ttl = 0
 	}
 	out.SetEntryTimeout(ttl)

@@ -126,10 +126,11 @@ type FS struct {
 	jobs    jobs
 	// ctls counts the nodes of control files, one a look-up: the kernel lets one write
 	// at a time to a node, and no command is to wait for another's end.
-	ctls    atomic.Uint64
-	txns    transactions
-	root    *dirNode
-	started time.Time
+	ctls     atomic.Uint64
+	txns     transactions
+	absences absences
+	root     *dirNode
+	started  time.Time
 
 	// flat: the store has no directories of its own, and no files (S3).
 	flat     bool

@@ -217,6 +217,9 @@ func setAttributes(a *staging.Attributes, in *fuse.SetAttrIn) (changed bool) {
 }
 
 func (s *stagedNode) truncate(ctx context.Context, fh gofs.FileHandle, size int64) syscall.Errno {
+	if s.fs.txns.committing(s.path()) {
+		return s.fs.fail("truncate", s.path(), errTransactionBusy)
+	}
 	if s.isPassed() {
 		return s.fs.reopen(ctx, s.name, syscall.O_WRONLY)
 	}
@@ -247,6 +250,9 @@ func (s *stagedNode) truncate(ctx context.Context, fh gofs.FileHandle, size int6
 func (s *stagedNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, uint32, syscall.Errno) {
 	h, ok := s.open(ctx, flags, false)
 	s.arrived(thread(ctx))
+	if !ok && flags&syscall.O_ACCMODE != syscall.O_RDONLY && s.fs.txns.committing(s.path()) {
+		return nil, 0, s.fs.fail("open", s.path(), errTransactionBusy)
+	}
 	if !ok {
 		return nil, 0, s.fs.reopen(ctx, s.name, flags)
 	}
@@ -273,9 +279,10 @@ func (s *stagedNode) open(ctx context.Context, flags uint32, creates bool) (*sta
 		h.opener = s.fs.proc.threadGroup(h.thread)
 		s.wrote.opened(h.thread, h.opener)
 	}
+	path := s.path()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || s.passed && h.write {
+	if s.ended || h.write && (s.passed || s.fs.txns.committing(path)) { // a commit looks at the handles once it is known of
 		return nil, false
 	}
 	s.handles++

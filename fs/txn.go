@@ -130,17 +130,25 @@ func (t *transactions) end(root string) {
 	delete(t.busy, root)
 }
 
+// committing reports whether path lies in a transaction that is being committed.
+func (t *transactions) committing(path string) bool {
+	root, ok := transactionOf(path)
+	if !ok {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.busy[root]
+}
+
 // mayUse refuses a new name in a transaction that is not open, or is being committed.
 func (f *FS) mayUse(path string) error {
 	root, ok := transactionOf(path)
 	if !ok || root == path {
 		return nil
 	}
-	f.txns.mu.Lock()
-	busy := f.txns.busy[root]
-	f.txns.mu.Unlock()
 	switch {
-	case busy:
+	case f.txns.committing(root):
 		return errTransactionBusy
 	case !f.local.has(root) && !f.names.stagedBelow(root):
 		return errNoTransaction

@@ -243,7 +243,6 @@ func (t *transaction) publish(ctx context.Context, j *job) (result transactionRe
 	}
 	f.dropKept(ctx, t.root)
 	f.endTransaction(ctx, t.root)
-	f.dropDentries(t.table)
 	return t.result(0), err
 }
 

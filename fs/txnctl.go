@@ -59,7 +59,6 @@ func (f *FS) transactionCommand(ctx context.Context, root, line string) error {
 		result, err = f.runTransaction(ctx, root, verb, scope, j)
 	}
 	j.end(result, err)
-	f.dropDentries(root)
 	return err
 }
 
@@ -85,7 +84,9 @@ func (f *FS) runTransaction(ctx context.Context, root, verb, scope string, j *jo
 	}
 	f.publishing.begin()
 	defer f.publishing.end()
-	return newTransaction(f, root).commit(ctx, verb, scope, j)
+	t := newTransaction(f, root)
+	defer t.tellKernel() // of what is so by now, with no file held any more
+	return t.commit(ctx, verb, scope, j)
 }
 
 // abortTransaction drops the staged files of a transaction, and nothing that was
