@@ -34,6 +34,7 @@ type localDirectories struct {
 type localDirectory struct {
 	made     bool // by mkdir
 	emptied  bool // by a removal
+	half     bool // a transaction of which an overwrite published a part: another one would clear it
 	children map[string]struct{}
 }
 
@@ -139,6 +140,26 @@ func (l *localDirectories) make(path string) error {
 		return l.note('+', path)
 	}
 	return nil
+}
+
+// halve notes that an overwrite published a part of the transaction path, which is made.
+func (l *localDirectories) halve(path string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := l.dirs[path]
+	if d == nil || d.half {
+		return nil
+	}
+	d.half = true
+	return l.note('!', path)
+}
+
+// isHalf reports whether halve was called of path.
+func (l *localDirectories) isHalf(path string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := l.dirs[path]
+	return d != nil && d.half
 }
 
 // empty keeps a directory that a removal may have emptied.
@@ -249,7 +270,7 @@ func (l *localDirectories) filled(dir, kept string) error {
 	return errors.Join(problems...)
 }
 
-// note appends a change to file: "+" or "-" and the path, a line each (">" and "=" are
+// note appends a change to file: "+", "-" or "!" and the path, a line each (">" and "=" are
 // those of a treeIntent). The caller holds mu.
 func (l *localDirectories) note(sign byte, path string) error {
 	return l.append(noteLine(sign, path))
@@ -278,6 +299,8 @@ func (l *localDirectories) replay(raw []byte) {
 		case line[0] == '+' && l.made < maxLocalDirectories && (d == nil || !d.made):
 			l.at(path).made = true
 			l.made++
+		case line[0] == '!' && d != nil:
+			d.half = true
 		case line[0] == '-' && d != nil && d.made:
 			d.made = false
 			l.made--
@@ -292,6 +315,9 @@ func (l *localDirectories) compact() error {
 	for _, p := range slices.Sorted(maps.Keys(l.dirs)) {
 		if l.dirs[p].made {
 			b.Write(noteLine('+', p))
+		}
+		if l.dirs[p].half {
+			b.Write(noteLine('!', p))
 		}
 	}
 	for _, t := range l.intents {

@@ -83,31 +83,6 @@ func isTransactionControl(path string) bool {
 type transactions struct {
 	mu   sync.Mutex
 	busy map[string]bool // by path
-	// half are those of which an overwrite published a part: another one would clear it.
-	half map[string]bool
-}
-
-func (t *transactions) isHalf(root string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.half[root]
-}
-
-// published notes that an overwrite published a part.
-func (t *transactions) published(root string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.half == nil {
-		t.half = make(map[string]bool)
-	}
-	t.half[root] = true
-}
-
-// over forgets a transaction.
-func (t *transactions) over(root string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.half, root)
 }
 
 // begin is false if one is being committed.

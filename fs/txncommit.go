@@ -212,6 +212,7 @@ func (t *transaction) publish(ctx context.Context, j *job) (result transactionRe
 	// A crash from here on ends the transaction, by whichever side; what is staged in
 	// it is found by its record.
 	dirs := append(f.local.below(t.root), t.root)
+	half := f.local.isHalf(t.root)
 	f.warnLocal(t.root, f.local.remove(t.root))
 	began := len(how.Clear) > 0
 	objects, err := f.Committer.PublishAll(ctx, members, how)
@@ -221,11 +222,14 @@ func (t *transaction) publish(ctx context.Context, j *job) (result transactionRe
 	left := t.landed(objects)
 	if left > 0 || err != nil && unregistered(err) == nil {
 		if began && left < len(t.files) {
-			f.txns.published(t.root)
+			half = true
 			err = fmt.Errorf("%w (%d of %d files are published, and what they replace is gone: commit the rest)", err, len(t.files)-left, len(t.files))
 		}
 		for _, dir := range dirs {
 			f.warnLocal(dir, f.local.make(dir))
+		}
+		if half {
+			f.warnLocal(t.root, f.local.halve(t.root))
 		}
 		if left == len(t.files) {
 			t.fresh.undo(ctx)

@@ -79,7 +79,7 @@ func (f *FS) runTransaction(ctx context.Context, root, verb, scope string, j *jo
 	if err := f.mayCreate(); err != nil {
 		return nil, err
 	}
-	if verb == "overwrite" && f.txns.isHalf(root) {
+	if verb == "overwrite" && f.local.isHalf(root) {
 		return nil, errHalfOverwritten
 	}
 	f.publishing.begin()
@@ -125,5 +125,4 @@ func (f *FS) endTransaction(ctx context.Context, root string) {
 	}
 	f.warnLocal(root, f.local.remove(root))
 	f.names.removeTree(root)
-	f.txns.over(root)
 }

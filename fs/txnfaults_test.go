@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/faulty"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
@@ -109,6 +110,41 @@ func TestTransactionOfWhichThePartIsNotTakenBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRule29_HalfDoneOverwrite keeps what it published; what is left is committed, and not
+// overwritten, by the next mount too.
+func TestRule29_HalfDoneOverwrite(t *testing.T) {
+	t.Parallel()
+	l := mountFaulty(t, "--io-timeout=2s")
+	l.MustSh(threeFiles)
+	refused := func(q *faulty.Request) bool { return strings.HasSuffix(q.Key, "k=2/c") }
+	l.Proxy.Add(faulty.Rule{Op: "PutObject", If: refused, Fault: faulty.Func(func(x *faulty.Exchange, next faulty.Next) (*http.Response, error) {
+		<-time.After(300 * time.Millisecond) // the others have begun
+		return faulty.Status{Code: http.StatusForbidden, S3Code: "AccessDenied"}.Apply(x, next)
+	})})
+	overwrite := func(want syscall.Errno) {
+		t.Helper()
+		wantErrno(t, "overwrite", l.WriteFile(txn+"/ctl", "overwrite\n"), want)
+		wantStored(t, l, "k=1/a", "k=2/b")
+		wantNames(t, l, txn+"/k=2", "c")
+		wantContent(t, l, txn+"/k=2/c", "c\n")
+	}
+	overwrite(syscall.EACCES)
+	l.Proxy.Clear()
+	overwrite(syscall.EINVAL)
+	l.Remount()
+	overwrite(syscall.EINVAL)
+	l.PutStored("db/t/k=2/c", "theirs\n")
+	wantErrno(t, "commit", l.WriteFile(txn+"/ctl", "commit\n"), syscall.EEXIST)
+	l.RemoveStored("db/t/k=2/c")
+	l.Kill()
+	l.Start()
+	overwrite(syscall.EINVAL)
+	wantErrno(t, "commit", l.WriteFile(txn+"/ctl", "commit\n"), 0)
+	wantStored(t, l, "k=1/a", "k=2/b", "k=2/c")
+	l.MustSh(`mkdir ` + txn + `; cd ` + txn + `; mkdir k=2; echo d >k=2/d; echo overwrite >ctl`) // another one of the name
+	wantStored(t, l, "k=1/a", "k=2/d")
 }
 
 // committing has another program commit, one that is not in the mount.
