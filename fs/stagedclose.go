@@ -115,8 +115,10 @@ func (s *stagedNode) flushFacts(ctx context.Context, h *stagedHandle) flushFacts
 	return fl
 }
 
-// doubtLimit bounds the wait for what a FLUSH could not find out in time.
-const doubtLimit = 2 * time.Second
+// doubtLimit bounds the wait for what a FLUSH could not find out in time. Nobody waits
+// for a RELEASE: on a busy machine what was written to its end must not be kept for
+// want of an answer.
+const doubtLimit = 30 * time.Second
 
 // whole settles what FLUSHes left in doubt before a RELEASE publishes: that no
 // writer was killed. What cannot be found out is kept, not shown to the lake.

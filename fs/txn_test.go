@@ -194,7 +194,7 @@ func TestTransactionOfOpenAndTornFiles(t *testing.T) {
 	l := mountPartitioned(t, map[string]string{"k=1/old": "old\n"})
 	l.MustSh(`mkdir ` + txn + `; cd ` + txn + `; mkdir k=2; exec 3>k=2/a; echo 1 >&3; ! echo commit >ctl; exec 3>&-`)
 	wantStored(t, l, "k=1/old")
-	l.MustSh(`cd ` + txn + `; timeout -s KILL .2 sh -c 'exec yes' >k=2/torn; ! echo commit >ctl`)
+	l.MustSh(`cd ` + txn + `; yes >k=2/torn & until test -s k=2/torn; do sleep .01; done; kill -9 $!; wait; ! echo commit >ctl`)
 	wantStored(t, l, "k=1/old")
 	l.MustSh(`cd ` + txn + `; echo whole >k=2/torn; echo commit >ctl`)
 	wantStored(t, l, "k=1/old", "k=2/a", "k=2/torn")

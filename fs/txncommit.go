@@ -94,6 +94,9 @@ func (t *transaction) collect() error {
 			t.along = append(t.along, s.node)
 		case !s.node.idle():
 			return fmt.Errorf("%q is open: %w", final, errBusy)
+		case !s.node.whole(): // its RELEASE may be on its way
+			s.node.tear()
+			return fmt.Errorf("%q: %w", final, errKept)
 		default:
 			t.files = append(t.files, treeFile{stagedNode: s.node, path: final})
 		}

@@ -248,6 +248,9 @@ func (s suite) registerMany() {
 		s.wantEach(all, done[:101])
 		same(s.t, "Partitions", s.listed(tab, "13"), want)
 	}
+	if s.h.LoosePartitions {
+		return
+	}
 	s.h.Drop(s.t, tab.Database, tab.Name)
 	for i, got := range s.h.Source.Register(ctx, tab, all[:2]) {
 		if got.Err == nil {

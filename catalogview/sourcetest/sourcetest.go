@@ -38,8 +38,9 @@ type Harness struct {
 	// partitions of its own.
 	PutPartition func(t *testing.T, database, name string, values []string, location string)
 	// LooseVersions: the catalog compares no versions, so that what two write at once may
-	// both be taken. FixedPartitions: it changes no partition.
-	LooseVersions, FixedPartitions bool
+	// both be taken. FixedPartitions: it changes no partition. LoosePartitions: it takes
+	// those of a table that is not there.
+	LooseVersions, FixedPartitions, LoosePartitions bool
 }
 
 // suite is one test over a catalog of its own.
