@@ -321,3 +321,25 @@ func TestTransactionTakesRenamesCopiesAndAppends(t *testing.T) {
 		}
 	}
 }
+
+// TestTransactionOfADroppedTable of a Glue catalog: as of a manifest that is gone.
+func TestTransactionOfADroppedTable(t *testing.T) {
+	t.Parallel()
+	l := mountGlue(t, mounttest.Options{Flags: noWait}, inCatalog())
+	l.MustSh(`mkdir ` + txn + `; cd ` + txn + `; mkdir dt=1 dt=7; echo a >dt=1/a2; echo b >dt=7/b`)
+	l.Catalog.Call("DeleteTable", map[string]string{"DatabaseName": "db", "Name": "t"})
+	l.MustSh(`echo refresh > .lakefs/ctl`)
+	if l.WriteFile(txn+"/ctl", "commit\n") == nil {
+		t.Error("committed into a table that is gone")
+	}
+	for _, key := range []string{"db/t/dt=1/a2", "db/t/dt=7/b"} {
+		if got := inBucket(t, l, 0, l.Key(key)); got != "absent" {
+			t.Errorf("%s is %q in the store", key, got)
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "saved")
+	r := l.Run("recover", "--state-dir="+l.State, "--all", "--save", dir, l.Source, l.Root)
+	if saved := readTree(t, dir); r.Code != 0 || len(saved) != 2 {
+		t.Errorf("recover --save: exit code %d, %s%s; saved %q", r.Code, r.Out, r.Err, saved)
+	}
+}
