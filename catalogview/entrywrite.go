@@ -39,20 +39,21 @@ func (v *View) FreshEntry(ctx context.Context, path string) ([]byte, Node, error
 }
 
 // WriteEntry makes entry the entry of the table at path: an update of the version base
-// (an ETag of FreshEntry or EntryJSON), or with base "" a new table. It returns the
+// (an ETag of FreshEntry or EntryJSON), or with base "" a new table. own tells that who
+// writes made base too: the entry may name an older version than that. It returns the
 // node of the new version. Nothing of it is written on an error: an *EntryError,
 // ErrChanged where the catalog has another version than base (or than the one that the
 // entry itself names), ErrExist for a new one that is there, ErrPermission,
 // ErrTooLarge, or a location's [*VerdictError]. The reason of a refusal is in Status
 // until a write of that entry succeeds. After ErrUnavailable it may have been written,
 // and may be yet.
-func (v *View) WriteEntry(ctx context.Context, path string, entry []byte, base string) (Node, error) {
+func (v *View) WriteEntry(ctx context.Context, path string, entry []byte, base string, own bool) (Node, error) {
 	db, name, err := v.writablePath(path)
 	if err != nil {
 		return Node{}, err
 	}
 	since := v.entryGeneration()
-	t, raw, err := v.putEntry(ctx, db, name, EntryWrite{Entry: entry, Base: base, Accept: v.acceptable})
+	t, raw, err := v.putEntry(ctx, db, name, EntryWrite{Entry: entry, Base: base, Own: own, Accept: v.acceptable})
 	v.rejected.note(ctx, v.o.Now(), path, err)
 	if err != nil {
 		return Node{}, err

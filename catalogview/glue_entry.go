@@ -35,7 +35,7 @@ func (g *Glue) PutTable(ctx context.Context, database, name string, w EntryWrite
 	if err != nil {
 		return nil, Raw{}, err
 	}
-	in := tableInput{name: found.from, written: written}
+	in := tableInput{name: found.from, written: written, own: w.Own}
 	if found.element != nil {
 		err = in.of(found.element)
 	} else {

@@ -72,7 +72,7 @@ func (e *editor) read() (entry, etag string) {
 func (e *editor) edit(change func(t obj)) (sent obj, err error) {
 	e.t.Helper()
 	entry, etag := e.read()
-	_, err = e.view.WriteEntry(e.t.Context(), "sales/orders", []byte(changed(e.t, entry, change)), etag)
+	_, err = e.view.WriteEntry(e.t.Context(), "sales/orders", []byte(changed(e.t, entry, change)), etag, false)
 	return e.sent("UpdateTable"), err
 }
 
@@ -426,7 +426,7 @@ func TestBadEntriesOfGlueAreRefused(t *testing.T) {
 		}), "spark.sql.sources.schema.part.1 is missing"},
 		{"the service's no", with(func(t obj) { parametersOf(t)[strings.Repeat("k", 256)] = "" }), "the catalog refuses it"},
 	} {
-		_, err := e.view.WriteEntry(t.Context(), "sales/orders", []byte(c.entry), etag)
+		_, err := e.view.WriteEntry(t.Context(), "sales/orders", []byte(c.entry), etag, false)
 		wantEntryError(t, err, c.reason)
 		if t.Failed() {
 			t.Fatal(c.name)
@@ -496,7 +496,7 @@ func TestAWrittenEntryShowsAtOnce(t *testing.T) {
 	e.server.Reset()
 
 	fresh := strings.NewReplacer(`"orders"`, `"fresh"`, "s3://lake/orders", "s3://lake/fresh").Replace(entry)
-	n, err := e.view.WriteEntry(t.Context(), "sales/fresh", []byte(fresh), "")
+	n, err := e.view.WriteEntry(t.Context(), "sales/fresh", []byte(fresh), "", false)
 	if err != nil || n.Path != "sales/fresh.json" || n.Table.Location != "s3://lake/fresh" {
 		t.Fatalf("got %+v, %v", n, err)
 	}
@@ -504,21 +504,21 @@ func TestAWrittenEntryShowsAtOnce(t *testing.T) {
 		t.Errorf("sent %v", sent)
 	}
 	wantLs(t, e.view, "sales", "fresh.json", "fresh/", "orders.json", "orders/", "other.json", "other/")
-	if _, err = e.view.WriteEntry(t.Context(), "sales/fresh", []byte(fresh), ""); !errors.Is(err, objectstore.ErrExist) {
+	if _, err = e.view.WriteEntry(t.Context(), "sales/fresh", []byte(fresh), "", false); !errors.Is(err, objectstore.ErrExist) {
 		t.Errorf("a second new one: %v, want ErrExist", err)
 	}
 	for path, want := range map[string]error{"sales/Fresh": ErrEntry, "nowhere/fresh": ErrEntry} {
-		if _, err = e.view.WriteEntry(t.Context(), path, []byte(strings.ReplaceAll(fresh, `"fresh"`, `"Fresh"`)), ""); !errors.Is(err, want) {
+		if _, err = e.view.WriteEntry(t.Context(), path, []byte(strings.ReplaceAll(fresh, `"fresh"`, `"Fresh"`)), "", false); !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", path, err, want)
 		}
 	}
 	nowhere := changed(t, fresh, func(t obj) { delete(t, "DatabaseName") })
-	if _, err = e.view.WriteEntry(t.Context(), "nowhere/fresh", []byte(nowhere), ""); !errors.Is(err, objectstore.ErrNotExist) {
+	if _, err = e.view.WriteEntry(t.Context(), "nowhere/fresh", []byte(nowhere), "", false); !errors.Is(err, objectstore.ErrNotExist) {
 		t.Errorf("in no database: %v, want ErrNotExist", err)
 	}
 
 	e.server.Reset()
-	if n, err = e.view.WriteEntry(t.Context(), "sales/orders", []byte(changed(t, entry, func(t obj) { parametersOf(t)["mine"] = "1" })), etag); err != nil {
+	if n, err = e.view.WriteEntry(t.Context(), "sales/orders", []byte(changed(t, entry, func(t obj) { parametersOf(t)["mine"] = "1" })), etag, false); err != nil {
 		t.Fatal(err)
 	}
 	wantLs(t, e.view, "sales/orders", "dt=1/")
@@ -529,7 +529,7 @@ func TestAWrittenEntryShowsAtOnce(t *testing.T) {
 	if got := e.server.Requests(); !reflect.DeepEqual(got, map[string]int{"GetTable": 2, "UpdateTable": 1}) {
 		t.Errorf("requests of an edit: %v", got)
 	}
-	if _, err = e.view.WriteEntry(t.Context(), "sales/orders", []byte(entry), etag); !errors.Is(err, objectstore.ErrChanged) {
+	if _, err = e.view.WriteEntry(t.Context(), "sales/orders", []byte(entry), etag, false); !errors.Is(err, objectstore.ErrChanged) {
 		t.Errorf("a stale copy: %v, want ErrChanged", err)
 	}
 	e.good(func(t obj) {
@@ -549,7 +549,7 @@ func TestAnEditOfAnotherVersionIsChanged(t *testing.T) {
 		e.server.SetTable("sales", strings.Replace(ordersEntry(`"Owner":"another",`), `"7"`, `"8"`, 1))
 		return next()
 	}})
-	if _, err := e.view.WriteEntry(t.Context(), "sales/orders", []byte(entry), etag); !errors.Is(err, objectstore.ErrChanged) {
+	if _, err := e.view.WriteEntry(t.Context(), "sales/orders", []byte(entry), etag, false); !errors.Is(err, objectstore.ErrChanged) {
 		t.Errorf("changed between look and update: %v, want ErrChanged", err)
 	}
 	if now, _ := e.read(); !strings.Contains(now, `"another"`) {
@@ -559,12 +559,12 @@ func TestAnEditOfAnotherVersionIsChanged(t *testing.T) {
 	_, etag = e.read()
 	now, _ := e.read()
 	e.server.Fault(gluetest.Rule{Op: "UpdateTable", Times: 2, Fault: gluetest.Error(400, "ConcurrentModificationException", "busy")})
-	if _, err := e.view.WriteEntry(t.Context(), "sales/orders", []byte(now), etag); err != nil {
+	if _, err := e.view.WriteEntry(t.Context(), "sales/orders", []byte(now), etag, false); err != nil {
 		t.Errorf("after two refusals: %v", err)
 	}
 	e.server.Fault(gluetest.Rule{Op: "UpdateTable", Fault: gluetest.Error(400, "ConcurrentModificationException", "busy")})
 	now, etag = e.read()
-	if _, err := e.view.WriteEntry(t.Context(), "sales/orders", []byte(now), etag); !errors.Is(err, objectstore.ErrChanged) {
+	if _, err := e.view.WriteEntry(t.Context(), "sales/orders", []byte(now), etag, false); !errors.Is(err, objectstore.ErrChanged) {
 		t.Errorf("refused for good: %v, want ErrChanged", err)
 	}
 }
@@ -611,7 +611,7 @@ func TestLostAnswersOfEntriesAreSettled(t *testing.T) {
 	if !strings.Contains(entry, `"mine"`) {
 		t.Errorf("the entry is %s", entry)
 	}
-	if _, err := e.view.WriteEntry(t.Context(), "sales/fresh", []byte(strings.ReplaceAll(entry, `"orders"`, `"fresh"`)), ""); err != nil {
+	if _, err := e.view.WriteEntry(t.Context(), "sales/fresh", []byte(strings.ReplaceAll(entry, `"orders"`, `"fresh"`)), "", false); err != nil {
 		t.Errorf("a new table: %v", err)
 	}
 	if err := e.view.RemoveEntry(t.Context(), "sales/orders", etag); err != nil {
@@ -621,7 +621,7 @@ func TestLostAnswersOfEntriesAreSettled(t *testing.T) {
 		t.Errorf("requests: %v", got)
 	}
 	e.server.Fault(gluetest.Rule{Op: "CreateTable", Fault: gluetest.Denied()})
-	if _, err := e.view.WriteEntry(t.Context(), "sales/no", []byte(strings.ReplaceAll(entry, `"orders"`, `"no"`)), ""); !errors.Is(err, objectstore.ErrPermission) {
+	if _, err := e.view.WriteEntry(t.Context(), "sales/no", []byte(strings.ReplaceAll(entry, `"orders"`, `"no"`)), "", false); !errors.Is(err, objectstore.ErrPermission) {
 		t.Errorf("not allowed: %v, want ErrPermission", err)
 	}
 }
@@ -635,7 +635,7 @@ func TestResourceLinksAreNotWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = e.view.WriteEntry(t.Context(), "sales/link", b, n.ETag)
+	_, err = e.view.WriteEntry(t.Context(), "sales/link", b, n.ETag, false)
 	wantEntryError(t, err, "resource link")
 	plain := strings.ReplaceAll(ordersEntry(""), `"orders"`, `"link"`)
 	plain = changed(t, `{"Table":`+plain+`}`, func(t obj) {
@@ -645,7 +645,7 @@ func TestResourceLinksAreNotWritten(t *testing.T) {
 		delete(t, "CreatedBy")
 		delete(t, "IsRegisteredWithLakeFormation")
 	})
-	_, err = e.view.WriteEntry(t.Context(), "sales/link", []byte(plain), n.ETag)
+	_, err = e.view.WriteEntry(t.Context(), "sales/link", []byte(plain), n.ETag, false)
 	wantEntryError(t, err, "resource link")
 	if err = e.view.RemoveEntry(t.Context(), "sales/link", n.ETag); err != nil {
 		t.Error(err)
@@ -849,7 +849,7 @@ func TestRule02_AnEditOfRealEntriesKeepsThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = e.view.WriteEntry(t.Context(), path, before, n.ETag)
+		_, err = e.view.WriteEntry(t.Context(), path, before, n.ETag, false)
 		refused := n.Table.Kind == table.Broken || !n.Table.Readable && n.Table.Kind != table.View || n.Table.Kind == table.Link || n.Table.Target != nil
 		if refused {
 			var verdict *VerdictError

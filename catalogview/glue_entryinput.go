@@ -33,6 +33,7 @@ type tableInput struct {
 	written jsonObject
 	raw     jsonObject // what the catalog has, as it came; nil: the table is new
 	shown   jsonObject // and as its entry shows it
+	own     bool       // EntryWrite.Own
 }
 
 // writtenTable is the table of an entry as people wrote it: {"Table": {…}}.
@@ -103,13 +104,13 @@ func (in *tableInput) named(field, want string) error {
 // leaveOut takes out what no request has, unless it was changed.
 func (in *tableInput) leaveOut() error {
 	w := in.written
-	if version := w["VersionId"]; version != nil && in.raw != nil && version != in.shown["VersionId"] {
+	if version := w["VersionId"]; version != nil && in.raw != nil && !in.own && version != in.shown["VersionId"] {
 		return fmt.Errorf("the entry is of version %.100q, and the catalog has %.100q: %w",
 			fmt.Sprint(version), fmt.Sprint(in.shown["VersionId"]), objectstore.ErrChanged)
 	}
 	delete(w, "VersionId")
 	for _, field := range glueOwnFields() {
-		if v := w[field]; v != nil && in.raw != nil && field != "DatabaseName" && !sameJSON(v, in.shown[field]) {
+		if v := w[field]; v != nil && in.raw != nil && !in.own && field != "DatabaseName" && !sameJSON(v, in.shown[field]) {
 			return fmt.Errorf("%s is the catalog's own and cannot be changed", field)
 		}
 		delete(w, field)

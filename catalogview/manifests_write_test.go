@@ -46,7 +46,7 @@ func TestRule49_EntriesAreWrittenAndDropped(t *testing.T) {
 	}
 
 	entry := "  " + manifestOf("db/new", "data/new", []string{"dt:string"}, nil) + " \n"
-	n, err := l.view.WriteEntry(ctx, "db/new", []byte(entry), "")
+	n, err := l.view.WriteEntry(ctx, "db/new", []byte(entry), "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestRule49_EntriesAreWrittenAndDropped(t *testing.T) {
 	if got := lookup(t, l.view, "db/new.json"); got.ETag != n.ETag || got.Size != n.Size {
 		t.Errorf("Lookup: version %q, want %q", got.ETag, n.ETag)
 	}
-	if _, err = l.view.WriteEntry(ctx, "db/new", []byte(entry), ""); !errors.Is(err, objectstore.ErrExist) {
+	if _, err = l.view.WriteEntry(ctx, "db/new", []byte(entry), "", false); !errors.Is(err, objectstore.ErrExist) {
 		t.Errorf("a second new one: %v, want ErrExist", err)
 	}
 
@@ -73,7 +73,7 @@ func TestRule49_EntriesAreWrittenAndDropped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = l.view.WriteEntry(ctx, "db/new", []byte(moved), fresh.ETag); err != nil {
+	if _, err = l.view.WriteEntry(ctx, "db/new", []byte(moved), fresh.ETag, false); err != nil {
 		t.Fatal(err)
 	}
 	wantLs(t, l.view, "db/new", "dt=2/")
@@ -82,11 +82,11 @@ func TestRule49_EntriesAreWrittenAndDropped(t *testing.T) {
 		t.Errorf("the new version is %v, %v, want the mode of the old", info, err)
 	}
 	for base, want := range map[string]error{fresh.ETag: objectstore.ErrChanged, "no version": objectstore.ErrChanged, "": objectstore.ErrExist} {
-		if _, err = l.view.WriteEntry(ctx, "db/new", []byte(entry), base); !errors.Is(err, want) {
+		if _, err = l.view.WriteEntry(ctx, "db/new", []byte(entry), base, false); !errors.Is(err, want) {
 			t.Errorf("of the version %q: got %v, want %v", base, err, want)
 		}
 	}
-	if _, err = l.view.WriteEntry(ctx, "db/gone", []byte(manifestOf("db/gone", "x", nil, nil)), fresh.ETag); !errors.Is(err, objectstore.ErrChanged) {
+	if _, err = l.view.WriteEntry(ctx, "db/gone", []byte(manifestOf("db/gone", "x", nil, nil)), fresh.ETag, false); !errors.Is(err, objectstore.ErrChanged) {
 		t.Errorf("of a table that went: got %v, want ErrChanged", err)
 	}
 
@@ -147,7 +147,7 @@ func TestRule42_BadEntriesAreRefused(t *testing.T) {
 		{"a nesting bomb", strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000), "nests deeper than 64"},
 		{"a file", strings.Replace(good, `"location":"db/t"`, `"location":"a file"`, 1), "is a file"},
 	} {
-		_, err := l.view.WriteEntry(t.Context(), "db/t", []byte(c.entry), etag)
+		_, err := l.view.WriteEntry(t.Context(), "db/t", []byte(c.entry), etag, false)
 		var invalid *EntryError
 		if !errors.As(err, &invalid) || !errors.Is(err, ErrEntry) || !strings.Contains(invalid.Reason, c.reason) {
 			t.Errorf("%s: got %v, want an EntryError with %q", c.name, err, c.reason)
@@ -165,11 +165,11 @@ func TestRule42_BadEntriesAreRefused(t *testing.T) {
 		"db/_sqe": ErrEntry, "db/.lakefs": objectstore.ErrNotExist, "db": objectstore.ErrNotExist, "db/t/f": objectstore.ErrNotExist,
 		"db/" + strings.Repeat("x", 251): ErrNameTooLong,
 	} {
-		if _, err := l.view.WriteEntry(t.Context(), path, []byte(good), ""); !errors.Is(err, want) {
+		if _, err := l.view.WriteEntry(t.Context(), path, []byte(good), "", false); !errors.Is(err, want) {
 			t.Errorf("WriteEntry(%.20s): got %v, want %v", path, err, want)
 		}
 	}
-	if _, err := l.view.WriteEntry(t.Context(), "db/t", []byte(good+"\n"), etag); err != nil {
+	if _, err := l.view.WriteEntry(t.Context(), "db/t", []byte(good+"\n"), etag, false); err != nil {
 		t.Fatal(err)
 	}
 	wantRejected(t, l.view, "db/t")
@@ -202,7 +202,7 @@ func TestRule43_WrittenLocationsAreChecked(t *testing.T) {
 	for location, class := range map[string]table.Class{
 		"/etc": table.ClassDenied, "../x": table.ClassDenied, "s3://b/k": table.ClassDenied, "hdfs://nn/x": table.ClassUnsupported,
 	} {
-		_, err := l.view.WriteEntry(t.Context(), "db/t", []byte(manifestOf("db/t", location, nil, nil)), etag)
+		_, err := l.view.WriteEntry(t.Context(), "db/t", []byte(manifestOf("db/t", location, nil, nil)), etag, false)
 		var verdict *VerdictError
 		if !errors.As(err, &verdict) || verdict.Class != class || errors.Is(err, objectstore.ErrPermission) != (class == table.ClassDenied) {
 			t.Errorf("%s: got %v, want a verdict of class %s", location, err, class)
@@ -212,7 +212,7 @@ func TestRule43_WrittenLocationsAreChecked(t *testing.T) {
 		}
 		wantRejected(t, l.view, "db/t", location)
 	}
-	if _, err := l.view.WriteEntry(t.Context(), "db/t", []byte(manifestOf("db/t", l.extra+"/x", nil, nil)), etag); err != nil {
+	if _, err := l.view.WriteEntry(t.Context(), "db/t", []byte(manifestOf("db/t", l.extra+"/x", nil, nil)), etag, false); err != nil {
 		t.Error(err)
 	}
 	link := filepath.Join(l.root, "db/l/_sqe/table.json")
@@ -224,7 +224,7 @@ func TestRule43_WrittenLocationsAreChecked(t *testing.T) {
 		t.Errorf("RemoveEntry of a link that leaves the folder: %v", err)
 	}
 	for _, base := range []string{"", lookup(t, l.view, "db/l.json").ETag} {
-		if _, err := l.view.WriteEntry(t.Context(), "db/l", []byte(manifestOf("db/l", "x", nil, nil)), base); !errors.Is(err, ErrEntry) {
+		if _, err := l.view.WriteEntry(t.Context(), "db/l", []byte(manifestOf("db/l", "x", nil, nil)), base, false); !errors.Is(err, ErrEntry) {
 			t.Errorf("over a link that leaves the folder: got %v", err)
 		}
 	}
@@ -242,7 +242,7 @@ func TestWritesAtOnceLeaveNothingStale(t *testing.T) {
 				if err == nil && (i+j)%3 == 0 {
 					err = l.view.RemoveEntry(t.Context(), "db/t", n.ETag)
 				} else if err == nil || errors.Is(err, objectstore.ErrNotExist) {
-					_, err = l.view.WriteEntry(t.Context(), "db/t", []byte(entry), n.ETag)
+					_, err = l.view.WriteEntry(t.Context(), "db/t", []byte(entry), n.ETag, false)
 				}
 				if err != nil && !errors.Is(err, objectstore.ErrChanged) && !errors.Is(err, objectstore.ErrExist) && !errors.Is(err, objectstore.ErrNotExist) {
 					t.Error(err)
@@ -268,7 +268,7 @@ func TestEntriesAreNotWrittenUnasked(t *testing.T) {
 	l := newLake(t, nil)
 	l.table("db/t", "db/t", nil, nil)
 	etag := lookup(t, l.view, "db/t.json").ETag
-	_, writeErr := l.view.WriteEntry(t.Context(), "db/t", []byte(manifestOf("db/t", "x", nil, nil)), etag)
+	_, writeErr := l.view.WriteEntry(t.Context(), "db/t", []byte(manifestOf("db/t", "x", nil, nil)), etag, false)
 	f := table.FormatChange{InputFormat: "I"}
 	for what, err := range map[string]error{
 		"WriteEntry": writeErr, "RemoveEntry": l.view.RemoveEntry(t.Context(), "db/t", etag), "SetFormat": l.view.SetFormat(t.Context(), "db/t", f),

@@ -41,6 +41,9 @@ type TableInfo struct {
 type EntryWrite struct {
 	Entry []byte // not to be changed
 	Base  string // ETag of the version that it replaces; "": the table is new
+	// Own: who writes made the version Base too. What Entry says of its own version, and
+	// of what the catalog sets by itself, is of an older one, and counts for nothing.
+	Own bool
 	// Accept is asked about the table that the entry would load as, before anything is
 	// written; its error ends the write. nil: nobody is asked.
 	Accept func(ctx context.Context, t *table.Table) error

@@ -182,7 +182,7 @@ func (s *draftNode) put(path string) error {
 	s.mu.Unlock()
 	ctx, cancel := f.lasting()
 	defer cancel()
-	now, err := f.View.WriteEntry(ctx, entryOwner(path), data, base)
+	now, err := f.View.WriteEntry(ctx, entryOwner(path), data, base, base != "" && f.drafts.reads.made(by, path, base))
 	if errors.Is(err, objectstore.ErrNotExist) && base != "" {
 		err = fmt.Errorf("%w: %w", objectstore.ErrChanged, err) // removed meanwhile
 	}
@@ -193,7 +193,7 @@ func (s *draftNode) put(path string) error {
 		return err
 	}
 	s.written, s.base, s.begun = changes, now.ETag, now.ETag
-	f.drafts.reads.note(by, path, now.ETag)
+	f.drafts.reads.noteWritten(by, path, now.ETag)
 	if base == "" || f.madeEntry(path, base) {
 		f.Attr.Set(entryKey(path), now.ETag, attr.Attributes{Made: true})
 	}

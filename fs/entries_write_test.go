@@ -31,6 +31,7 @@ var editors = []struct{ name, needs, script string }{
 	{"ed", "ed", `printf ',s/OLD/NEW/\nwq\n' | ed -s text.json`},
 	{"ex", "ex", `printf '%%s/OLD/NEW/\nwq\n' | ex -s text.json`},
 	{"vim", "vim", `vim -es -c '%s/OLD/NEW/' -c wq text.json < /dev/null`},
+	{"vim, which writes twice", "vim", `vim -u NONE -es -c '%s/OLD/half/' -c w -c '%s/half/NEW/' -c wq text.json < /dev/null`},
 	{"vim without its settings", "vim", `vim -u NONE -es -c '%s/OLD/NEW/' -c wq text.json < /dev/null`},
 	{"emacs", "emacs", `emacs --batch text.json --eval '(while (search-forward "OLD" nil t) (replace-match "NEW" t))' -f save-buffer`},
 	{"Python's json", "python3", `python3 -c '
@@ -115,6 +116,30 @@ func TestEntryIsEditedByTools(t *testing.T) {
 		if reasons := l.rejections("db"); len(reasons) != 0 {
 			t.Errorf("refused: %v", reasons)
 		}
+	})
+}
+
+// TestEntryIsWrittenAgainFromABuffer: whose text is of the version that its own first
+// write replaced, whatever that text says; until another writes.
+func TestEntryIsWrittenAgainFromABuffer(t *testing.T) {
+	onCatalogs(t, nil, func(l editable) {
+		got := mustPython(l.t, l.Lake, `
+import errno, subprocess
+text = open("db/text.json").read()
+def save():
+    with open("db/text.json", "w") as f: f.write(text)
+for k in "one", "two", "three":
+    text = text.replace("old", k).replace("one", k).replace("two", k)
+    save()
+subprocess.run(["sed", "-i", "s/three/theirs/", "db/text.json"], check=True)
+text = text.replace("three", "mine")
+try: save()
+except OSError as e: print(errno.errorcode[e.errno])
+`)
+		if got != "ESTALE\n" {
+			l.t.Errorf("after another's write: %q", got)
+		}
+		l.wantK("theirs")
 	})
 }
 

@@ -52,10 +52,32 @@ type entryReader struct {
 type entryRead struct {
 	entryReader
 	version string
+	wrote   bool // it made the version
 }
 
-// note remembers that by has read version of the entry at path, or has written it.
+// note remembers that by has read version of the entry at path.
 func (r *entryReads) note(by program, path, version string) {
+	r.remember(by, path, version, r.made(by, path, version))
+}
+
+// noteWritten remembers that by has made version of the entry at path.
+func (r *entryReads) noteWritten(by program, path, version string) {
+	r.remember(by, path, version, true)
+}
+
+// made reports whether version of the entry at path is the last that by made: its text,
+// an editor's buffer, is of that version, whatever older one it names.
+func (r *entryReads) made(by program, path, version string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.m[entryReader{by, path}]; e != nil {
+		read, _ := e.Value.(entryRead)
+		return read.wrote && read.version == version
+	}
+	return false
+}
+
+func (r *entryReads) remember(by program, path, version string, wrote bool) {
 	if by.pid == 0 {
 		return
 	}
@@ -68,7 +90,7 @@ func (r *entryReads) note(by program, path, version string) {
 	if e := r.m[at]; e != nil {
 		r.order.Remove(e)
 	}
-	r.m[at] = r.order.PushFront(entryRead{at, version})
+	r.m[at] = r.order.PushFront(entryRead{at, version, wrote})
 	if r.order.Len() > maxEntryReads {
 		oldest, _ := r.order.Remove(r.order.Back()).(entryRead)
 		delete(r.m, oldest.entryReader)
