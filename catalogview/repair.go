@@ -61,7 +61,7 @@ func (v *View) Repair(ctx context.Context, path string, how Repair) (Repaired, e
 	if err != nil {
 		return done, fmt.Errorf("repair %q: %w", path, err)
 	}
-	slices.SortFunc(r.missing, func(a, b found) int { return strings.Compare(a.path, b.path) })
+	r.distinct()
 	for _, f := range r.missing[:min(len(r.missing), maxRepaired)] {
 		done.Added = append(done.Added, f.path)
 	}
@@ -116,7 +116,7 @@ type repair struct {
 	how Repair
 
 	byValues map[string]*partition // that the catalog has, by valuesKey
-	equal    map[string]string     // their paths, and those of what is found, by equalKey
+	equal    map[string]string     // their paths, and those of what is missing, by equalKey
 	places   map[string]bool       // where they lie, as keys below the table's place
 	ways     map[string]bool       // directories with such a place in them or at them
 
@@ -128,6 +128,7 @@ type repair struct {
 // found is a partition that the catalog lacks.
 type found struct {
 	path   string // below the table
+	names  []string
 	values []string
 }
 
@@ -268,9 +269,8 @@ func (r *repair) look(comps []string) {
 	if why, there := r.settled(path, comps, values); why != "" || !ok {
 		r.skipped(path, why)
 	} else if !there {
-		r.equal[r.equalKey(comps)] = path
 		r.out.Missing++
-		r.missing = append(r.missing, found{path, values})
+		r.missing = append(r.missing, found{path, comps, values})
 	}
 	r.progress()
 }
@@ -280,7 +280,7 @@ func (r *repair) look(comps []string) {
 func (r *repair) settled(path string, comps, values []string) (why string, there bool) {
 	p := r.byValues[valuesKey(values)]
 	dir := r.e.place.down(comps)
-	switch other, equal := r.equal[r.equalKey(comps)]; {
+	switch {
 	case r.v.leaving.get(join(r.e.id(), path)) != nil:
 		return "it was removed in this mount, and the catalog is yet to be told", true
 	case p != nil && p.refused == nil && p.place.Location != dir:
@@ -289,8 +289,6 @@ func (r *repair) settled(path string, comps, values []string) (why string, there
 		return fmt.Sprintf("the catalog has this partition as %q", strings.Join(p.names, "/")), true
 	case p != nil:
 		return "", true
-	case equal:
-		return fmt.Sprintf("its values are equal to those of %q", other), false
 	case r.ways[path]:
 		return "the location of another partition lies in it, or is it", false
 	}
@@ -302,6 +300,24 @@ func (r *repair) settled(path string, comps, values []string) (why string, there
 			return "", false
 		}
 	}
+}
+
+// distinct leaves one of several whose values are equal: the catalog's, else the first by
+// its path, whichever the walk met first.
+func (r *repair) distinct() {
+	slices.SortFunc(r.missing, func(a, b found) int { return strings.Compare(a.path, b.path) })
+	kept := r.missing[:0]
+	for _, f := range r.missing {
+		key := r.equalKey(f.names)
+		if other, equal := r.equal[key]; equal {
+			r.out.Missing--
+			r.skipped(f.path, fmt.Sprintf("its values are equal to those of %q", other))
+			continue
+		}
+		r.equal[key] = f.path
+		kept = append(kept, f)
+	}
+	r.missing = kept
 }
 
 // progress tells how far it is. The lock is held.
