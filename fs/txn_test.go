@@ -242,3 +242,19 @@ func TestTransactionsAreShown(t *testing.T) {
 		t.Errorf("%s", raw)
 	}
 }
+
+// TestOverwriteThatIsRefusedChangesNothing: neither what it was to replace, nor what is
+// remembered of that.
+func TestOverwriteThatIsRefusedChangesNothing(t *testing.T) {
+	t.Parallel()
+	l := mounttest.Mount(t, mounttest.Options{
+		Tables: []mounttest.Table{{Database: "db", Name: "t", Format: "json", Keys: []string{"k:int"}}}, Flags: []string{"--write=create"},
+	})
+	l.MustSh(`cd db/t; mkdir k=1; echo '{"a":1}' >k=1/old; chmod 640 k=1/old; mkdir .lakefs/txn/load-1; cd .lakefs/txn/load-1; mkdir k=1; echo 'no json' >k=1/new; ! echo overwrite >ctl`)
+	wantContent(t, l, "db/t/k=1/old", "{\"a\":1}\n")
+	if mode := stat(t, l, "db/t/k=1/old").Mode & 0o777; mode != 0o640 {
+		t.Errorf("mode %o, want 640", mode)
+	}
+	l.MustSh(`cd ` + txn + `; echo '{"a":2}' >k=1/new; echo overwrite >ctl`)
+	wantStored(t, l, "k=1/new")
+}
