@@ -40,7 +40,7 @@ func (p *program) checkCommand() *cobra.Command {
 		Args:  arguments(0, 1),
 	}
 	settings.AddFlags(cmd.Flags(), slices.Concat(settings.S3Names(), settings.GlueNames(), []string{
-		"database", "table", "config", "io-timeout", "read-only", "write",
+		"database", "table", "config", "io-timeout", "read-only", "write", "catalog-writes",
 		"allow-location", "allow-other", "state-dir", "manifest-max-bytes", "manifest-max-columns", "manifest-max-keys",
 	})...)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")

@@ -291,5 +291,10 @@ func (c *catalogCheck) writes() {
 	if c.r.settings.Write == settings.WriteDelete {
 		detail += "; to deregister one that is removed: " + glueCall{action: "DeletePartition"}.policy(c.r)
 	}
+	if writesEntries(c.r) {
+		for _, action := range []string{"UpdateTable", "CreateTable", "DeleteTable"} {
+			detail += "; to write entries: " + glueCall{action: action}.policy(c.r)
+		}
+	}
 	c.report(finding{what: checkCatalogWrites, detail: detail})
 }

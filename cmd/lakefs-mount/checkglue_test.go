@@ -41,6 +41,7 @@ func TestCheckOfAGlueCatalog(t *testing.T) {
 		}},
 		{name: "read-only", flags: []string{"--read-only"}, want: []want{{checkCatalogWrites, "ok", "none"}}},
 		{name: "removing", flags: []string{"--write=delete"}, want: []want{{checkCatalogWrites, "ok", "glue:BatchCreatePartition"}, {checkCatalogWrites, "ok", "glue:DeletePartition"}}},
+		{name: "writing entries", flags: []string{"--catalog-writes=entries"}, want: []want{{checkCatalogWrites, "ok", "glue:UpdateTable"}, {checkCatalogWrites, "ok", "glue:DeleteTable"}}},
 		{name: "no catalog writes", flags: []string{"--catalog-writes=none"}, want: []want{{checkCatalogWrites, "ok", "none"}}},
 		{
 			name: "no databases", rule: denied("GetDatabases"), not: []string{checkTables, checkList},
