@@ -2,6 +2,7 @@ package fs_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -10,46 +11,53 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 )
 
-// TestAThousandNewPartitions by mkdir and cp: a registration each at most, and few other
-// requests: what is looked for in vain is asked for by lists, one a second at most.
-func TestAThousandNewPartitions(t *testing.T) {
+// TestManyNewPartitions by mkdir and cp: a registration each at most, and few other
+// requests.
+func TestManyNewPartitions(t *testing.T) {
 	t.Parallel()
+	manyNewPartitions(t, 200)
+}
+
+// TestLargeAThousandNewPartitions is TestManyNewPartitions at the size that is promised.
+func TestLargeAThousandNewPartitions(t *testing.T) {
+	if os.Getenv(largeVariable) == "" {
+		t.Skipf("set %s (make test-large): it takes minutes", largeVariable)
+	}
+	manyNewPartitions(t, 1000)
+}
+
+func manyNewPartitions(t *testing.T, n int) {
+	t.Helper()
+	last := 1000 + n - 1
+	each := fmt.Sprintf(`for i in $(seq 1000 %d); do mkdir dt=$i && cp one dt=$i/ || exit 1; done`, last)
 	for name, tt := range map[string]struct {
 		key, script string
 		most        int // registrations
 	}{
-		"one after the other": {"dt", `for i in $(seq 1000 1999); do mkdir dt=$i && cp one dt=$i/ || exit 1; done`, 1000},
-		"of an int":           {"dt:int", `for i in $(seq 1000 1999); do mkdir dt=$i && cp one dt=$i/ || exit 1; done`, 1000},
-		"sixteen at once":     {"dt", `seq 1000 1999 | xargs -P 16 -I{} sh -c 'mkdir dt={} && cp one dt={}/'`, 999},
+		"one after the other": {"dt", each, n},
+		"of an int":           {"dt:int", each, n},
+		"sixteen at once":     {"dt", fmt.Sprintf(`seq 1000 %d | xargs -P 16 -I{} sh -c 'mkdir dt={} && cp one dt={}/'`, last), n - 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			table := mounttest.GlueTable{Table: mounttest.Table{Database: "db", Name: "t", Format: "csv", Keys: []string{tt.key}, Files: map[string]string{"one": "1\n"}}}
-			l := mountGlue(t, mounttest.Options{Timeout: 10 * time.Minute}, table)
-			began := time.Now()
+			// What is looked for in vain is asked for again when the TTLs are over, however
+			// long all of it takes.
+			l := mountGlue(t, mounttest.Options{Timeout: 10 * time.Minute, Flags: []string{"--metadata-ttl=20m", "--negative-ttl=20m"}}, table)
 			l.MustSh(`cd db/t; ` + tt.script)
-			seconds := int(time.Since(began) / time.Second)
 			requests := l.Catalog.Server.Requests()
-			registrations, others := requests[registration], 0
-			for op, n := range requests {
-				if op != registration {
-					others += n
-				}
-			}
-			t.Logf("%d s: %v", seconds, requests)
-			// A list each second that it takes, and the database and the table each five.
-			if most := 50 + 2*seconds; registrations > tt.most || others > most {
-				t.Errorf("%d registrations and %d other requests, want %d and %d at most: %v", registrations, others, tt.most, most, requests)
+			if others := total(requests) - requests[registration]; requests[registration] > tt.most || others > n/10 {
+				t.Errorf("%d registrations and %d other requests, want %d and %d at most: %v", requests[registration], others, tt.most, n/10, requests)
 			}
 			var partitions int
 			for _, c := range l.Catalog.Server.Calls(registration) {
 				list, _ := c.Input["PartitionInputList"].([]any)
 				partitions += len(list)
 			}
-			if partitions != 1000 {
+			if partitions != n {
 				t.Errorf("%d partitions were registered", partitions)
 			}
-			if got := l.MustSh(`ls -d db/t/dt=*/one | wc -l`); got != "1000\n" {
+			if got := l.MustSh(`ls -d db/t/dt=*/one | wc -l`); got != fmt.Sprintln(n) {
 				t.Errorf("%q are listed", got)
 			}
 		})
