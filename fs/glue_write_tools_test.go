@@ -91,7 +91,7 @@ func TestParallelCopiesRegisterOnce(t *testing.T) {
 	if got := l.MustSh(`cat db/t/dt=[789]/* | sort -u | wc -l`); got != "15\n" {
 		t.Errorf("%q files", got)
 	}
-	if n := l.Catalog.Server.Requests()[registration]; n < 3 || n > 15 {
+	if n := l.Catalog.Server.Requests()[registration]; n < 1 || n > 15 { // several go together
 		t.Errorf("%d registrations", n)
 	}
 }

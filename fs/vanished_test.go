@@ -72,6 +72,7 @@ func TestBucketOfAPartitionIsRemovedUnderAWriter(t *testing.T) {
 	if got := inBucket(t, l, 0, l.Key("db/t/dt=2/new")); got != "absent" {
 		t.Errorf("at the partition's usual place: %q", got)
 	}
+	l.WaitLog(`path="db/t/dt=2/new"`)
 	if n := strings.Count(l.Log(), `path="db/t/dt=2/new"`); n != 1 || !strings.Contains(l.Log(), "no such bucket") {
 		t.Errorf("logged %d times:\n%s", n, l.Log())
 	}
