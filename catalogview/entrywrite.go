@@ -52,6 +52,11 @@ func (v *View) WriteEntry(ctx context.Context, path string, entry []byte, base s
 	if err != nil {
 		return Node{}, err
 	}
+	unlock, err := v.entryLocks.lock(ctx, path)
+	if err != nil {
+		return Node{}, err
+	}
+	defer unlock()
 	since := v.entryGeneration()
 	t, raw, err := v.putEntry(ctx, db, name, EntryWrite{Entry: entry, Base: base, Own: own, Accept: v.acceptable})
 	v.rejected.note(ctx, v.o.Now(), path, err)
@@ -77,6 +82,11 @@ func (v *View) RemoveEntry(ctx context.Context, path, base string) error {
 	if err != nil {
 		return err
 	}
+	unlock, err := v.entryLocks.lock(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	since := v.entryGeneration()
 	if err = v.src.DeleteTable(ctx, db, name, base); err != nil {
 		return err

@@ -10,7 +10,8 @@ import (
 )
 
 // SetFormat changes the formats of the partition at path, or of the table: that entry
-// alone (rule 59). objectstore.ErrNotExist where the catalog has no such partition;
+// alone (rule 59). objectstore.ErrNotExist where the catalog has no such partition, and
+// table.ErrName for a directory above partitions;
 // errors.ErrUnsupported for a manifest's partition, a data source table and a view.
 // ErrPermission where such entries are not written.
 func (v *View) SetFormat(ctx context.Context, path string, f table.FormatChange) error {
@@ -35,12 +36,21 @@ func (v *View) SetFormat(ctx context.Context, path string, f table.FormatChange)
 		return fmt.Errorf("set the format of %q: its directories are the partitions, which have no entries: %w", path, errors.ErrUnsupported)
 	}
 	values, ok := b.values(len(t.Keys))
+	_, above := b.values(len(b.comps))
 	switch {
+	case above && len(b.comps) < len(t.Keys):
+		return fmt.Errorf("set the format of %q: it is no whole partition, which has a directory for each key of the table (%d, and these are %d); each partition below it has a format of its own: %w",
+			path, len(t.Keys), len(b.comps), table.ErrName)
 	case !ok || len(b.comps) != len(values) || b.other:
 		return notExist(path)
 	case !v.o.Register:
 		return fmt.Errorf("set the format of %q: nothing is written to the catalog: %w", path, objectstore.ErrPermission)
 	}
+	unlock, err := v.entryLocks.lock(ctx, join(comps[0], comps[1]))
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if err = v.src.SetFormat(ctx, t, values, f); err != nil {
 		return err
 	}
@@ -68,6 +78,11 @@ func (v *View) setTableFormat(ctx context.Context, path string, f table.FormatCh
 	if err != nil {
 		return err
 	}
+	unlock, err := v.entryLocks.lock(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	since := v.entryGeneration()
 	t, _, err := v.src.Table(ctx, db, name, "")
 	if err == nil {
@@ -82,7 +97,7 @@ func (v *View) setTableFormat(ctx context.Context, path string, f table.FormatCh
 	t, raw, err := v.src.Table(ctx, db, name, "")
 	if err != nil { // it is done; what is known of the table is no longer so
 		v.tables.drop(func(k string) bool { return k == path })
-		return nil //nolint:nilerr // the next use asks again
+		return nil // the next use asks again
 	}
 	v.noteEntry(ctx, since, t, raw)
 	return nil

@@ -414,9 +414,29 @@ func TestBadEntriesOfGlueAreRefused(t *testing.T) {
 		{"StorageDescriptor is none", with(func(t obj) { t["StorageDescriptor"] = "x" }), "StorageDescriptor"},
 		{"SerdeInfo is none", with(func(t obj) { descriptorOf(t)["SerdeInfo"] = "x" }), "SerdeInfo"},
 		{"Parameters are none", with(func(t obj) { t["Parameters"] = []any{} }), "Parameters"},
-		{"a parameter is a number", with(func(t obj) { parametersOf(t)["n"] = json.Number("5") }), `"n" is no string`},
+		{"a parameter is a number", with(func(t obj) { parametersOf(t)["n"] = json.Number("5") }), `Parameters."n" is a number`},
 		{"a time is none", with(func(t obj) { t["LastAccessTime"] = "yesterday" }), "LastAccessTime"},
 		{"Retention is none", with(func(t obj) { t["Retention"] = "x" }), "Retention"},
+		{"Retention is a string", with(func(t obj) { t["Retention"] = "7" }), "Retention is a string, not a number"},
+		{"Retention is a fraction", with(func(t obj) { t["Retention"] = json.Number("7.5") }), "Retention is 7.5, and no integer"},
+		{"Retention is huge", with(func(t obj) { t["Retention"] = json.Number("1e400") }), "Retention is 1e400, and no integer"},
+		{"Retention is over its range", with(func(t obj) { t["Retention"] = json.Number("2147483648") }), "no integer from 0 to 2147483647"},
+		{"Retention is negative", with(func(t obj) { t["Retention"] = json.Number("-1") }), "no integer from 0"},
+		{"NumberOfBuckets is a fraction", with(func(t obj) { descriptorOf(t)["NumberOfBuckets"] = json.Number("0.5") }), "no integer from -2147483648"},
+		{"Owner is a number", with(func(t obj) { t["Owner"] = json.Number("3") }), "Owner is a number, not a string"},
+		{"Description is a number", with(func(t obj) { t["Description"] = json.Number("3") }), "Description is a number"},
+		{"TableType is a list", with(func(t obj) { t["TableType"] = []any{} }), "TableType is a list"},
+		{"ViewOriginalText is an object", with(func(t obj) { t["ViewOriginalText"] = obj{} }), "ViewOriginalText is an object"},
+		{"ViewExpandedText is true", with(func(t obj) { t["ViewExpandedText"] = true }), "ViewExpandedText is true or false"},
+		{"a SerDe's Name is a number", with(func(t obj) { descriptorOf(t)["SerdeInfo"].(obj)["Name"] = json.Number("3") }), "StorageDescriptor.SerdeInfo.Name is a number"},
+		{"a bucket's column is a number", with(func(t obj) { descriptorOf(t)["BucketColumns"] = []any{json.Number("3")} }), "StorageDescriptor.BucketColumns[0] is a number"},
+		{"a column's parameter is a number", with(func(t obj) { descriptorOf(t)["Columns"].([]any)[0].(obj)["Parameters"] = obj{"p": json.Number("3")} }), `StorageDescriptor.Columns[0].Parameters."p" is a number`},
+		{"a time that is none", with(func(t obj) { t["LastAccessTime"] = json.Number("1e400") }), "LastAccessTime is 1e400"},
+		{"half a character", strings.Replace(good, `"me"`, `"m\\\ud800e"`, 1), `\ud800 at byte`},
+		{"the other half", strings.Replace(good, `"me"`, `"\uDC00"`, 1), `\uDC00 at byte`},
+		{"two first halves", strings.Replace(good, `"me"`, `"\ud800\ud800\udc00"`, 1), `\ud800 at byte`},
+		{"half a key", strings.Replace(good, `"EXTERNAL"`, `"\udbff":"x","EXTERNAL"`, 1), `\udbff at byte`},
+		{"VersionId is a number", with(func(t obj) { t["VersionId"] = json.Number("7") }), "VersionId is a number, and it is a string"},
 		{"a resource link", with(func(t obj) { t["TargetTable"] = obj{"DatabaseName": "a", "Name": "b"} }), "resource link"},
 		{"a placeholder", with(func(t obj) { descriptorOf(t)["Location"] = "s3://lake/x-__PLACEHOLDER__" }), "placeholder"},
 		{"a bad schema", with(func(t obj) { parametersOf(t)["spark.sql.sources.schema"] = "{" }), "spark.sql.sources.schema"},
@@ -449,6 +469,22 @@ func TestBadEntriesOfGlueAreRefused(t *testing.T) {
 }
 
 // A table whose entry does not load is mended by an edit.
+// TestWholeCharactersAndNulls: an escaped pair is a character, an escaped backslash no
+// escape, and null is as good as absent.
+func TestWholeCharactersAndNulls(t *testing.T) {
+	e := newEditor(t)
+	e.server.AddTable("sales", ordersEntry(""))
+	good, etag := e.read()
+	entry := strings.Replace(good, `"EXTERNAL"`, `"pair":"\ud83d\ude00x\u00e9","none":"\\ud800","gone":null,"EXTERNAL"`, 1)
+	if _, err := e.view.WriteEntry(t.Context(), "sales/orders", []byte(entry), etag, false); err != nil {
+		t.Fatal(err)
+	}
+	p := parametersOf(e.sent("UpdateTable"))
+	if _, there := p["gone"]; there || p["pair"] != "😀xé" || p["none"] != `\ud800` {
+		t.Errorf("the parameters are %q", p)
+	}
+}
+
 func TestABrokenEntryIsMended(t *testing.T) {
 	e := newEditor(t)
 	e.server.AddTable("sales", strings.Replace(ordersEntry(""), "s3://lake/orders", "", 1))
@@ -732,6 +768,11 @@ func TestRule59_AFormatIsThePartitionsAlone(t *testing.T) {
 		if err = set(path, "ORC"); !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", path, err, want)
 		}
+	}
+	e.server.AddTable("sales", strings.Replace(strings.Replace(ordersEntry(""), `"orders"`, `"two"`, 1), `[{"Name":"dt",`, `[{"Name":"r","Type":"string"},{"Name":"dt",`, 1))
+	err = set("sales/two/r=eu", "ORC")
+	if !errors.Is(err, table.ErrName) || !strings.Contains(err.Error(), "no whole partition") {
+		t.Errorf("a directory above partitions: %v", err)
 	}
 }
 

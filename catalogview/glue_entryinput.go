@@ -39,6 +39,9 @@ type tableInput struct {
 // writtenTable is the table of an entry as people wrote it: {"Table": {…}}.
 func writtenTable(entry []byte) (jsonObject, error) {
 	object, err := table.ParseObject(entry)
+	if err == nil {
+		err = pairedSurrogates(entry)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +89,9 @@ func (in *tableInput) make() (jsonObject, error) {
 	if err := restoreTimes(w, in.raw, true); err != nil {
 		return nil, err
 	}
+	if err := in.settleValues(); err != nil {
+		return nil, err
+	}
 	if err := in.settleText(); err != nil {
 		return nil, err
 	}
@@ -104,6 +110,11 @@ func (in *tableInput) named(field, want string) error {
 // leaveOut takes out what no request has, unless it was changed.
 func (in *tableInput) leaveOut() error {
 	w := in.written
+	if version, given := w["VersionId"]; given && version != nil {
+		if _, ok := version.(string); !ok {
+			return fmt.Errorf("VersionId is %s, and it is a string in every entry", jsonKind(version))
+		}
+	}
 	if version := w["VersionId"]; version != nil && in.raw != nil && !in.own && version != in.shown["VersionId"] {
 		return fmt.Errorf("the entry is of version %.100q, and the catalog has %.100q: %w",
 			fmt.Sprint(version), fmt.Sprint(in.shown["VersionId"]), objectstore.ErrChanged)

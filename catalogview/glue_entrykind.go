@@ -28,15 +28,9 @@ func (in *tableInput) settleKind() error {
 	if err != nil {
 		return err
 	}
-	if err = onlyTexts("Parameters", parameters); err != nil {
-		return err
-	}
 	serde, err := objectOf(descriptor, "SerdeInfo")
 	if err == nil {
 		serde, err = objectOf(serde, "Parameters")
-	}
-	if err == nil {
-		err = onlyTexts("StorageDescriptor.SerdeInfo.Parameters", serde)
 	}
 	if err != nil {
 		return err
@@ -73,15 +67,6 @@ func objectOf(object jsonObject, name string) (jsonObject, error) {
 		return v, nil
 	}
 	return nil, fmt.Errorf("%s is no object", name)
-}
-
-func onlyTexts(what string, parameters jsonObject) error {
-	for name, value := range parameters {
-		if _, ok := value.(string); !ok {
-			return fmt.Errorf("%s: %.255q is no string; every parameter is one", what, name)
-		}
-	}
-	return nil
 }
 
 // ownedKeys puts the four keys that clients of Hive need into every update (rule 15):

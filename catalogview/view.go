@@ -33,6 +33,8 @@ type View struct {
 	leaving   *leaving
 	rejected  rejectedEntries
 
+	entryLocks entryLocks // of changes of tables' entries
+
 	warned struct {
 		sync.Mutex
 		m map[string]bool
