@@ -1,6 +1,7 @@
 package catalogview
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -302,10 +303,12 @@ func (r *repair) settled(path string, comps, values []string) (why string, there
 	}
 }
 
-// distinct leaves one of several whose values are equal: the catalog's, else the first by
-// its path, whichever the walk met first.
+// distinct leaves one of several whose values are equal: the catalog's, else that of the
+// shortest path, which writes a value as most writers do (n=1, and not n=01), and of
+// these the first. What is left is in the order of paths.
 func (r *repair) distinct() {
-	slices.SortFunc(r.missing, func(a, b found) int { return strings.Compare(a.path, b.path) })
+	byPath := func(a, b found) int { return strings.Compare(a.path, b.path) }
+	slices.SortFunc(r.missing, func(a, b found) int { return cmp.Or(cmp.Compare(len(a.path), len(b.path)), byPath(a, b)) })
 	kept := r.missing[:0]
 	for _, f := range r.missing {
 		key := r.equalKey(f.names)
@@ -317,6 +320,7 @@ func (r *repair) distinct() {
 		r.equal[key] = f.path
 		kept = append(kept, f)
 	}
+	slices.SortFunc(kept, byPath)
 	r.missing = kept
 }
 
