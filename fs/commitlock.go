@@ -15,6 +15,16 @@ func newCommitLock() commitLock { return make(chan struct{}, 1) }
 func (l commitLock) Lock()   { l <- struct{}{} }
 func (l commitLock) Unlock() { <-l }
 
+// tryLock is Lock, if it is free; false if not.
+func (l commitLock) tryLock() bool {
+	select {
+	case l <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
 // lockSoon is Lock, for publishPatience; false if it was not had.
 func (l commitLock) lockSoon() bool {
 	t := time.NewTimer(publishPatience)

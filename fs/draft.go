@@ -2,6 +2,7 @@ package fs
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"syscall"
@@ -43,7 +44,8 @@ type draftNode struct {
 	writing  []*draftHandle
 	reserved int // promised to threads that have not opened it yet
 	doubts   []question[closingProcess]
-	lingers  uint64 // waits of a temporary name that began or ended
+	lingers  uint64    // waits of a temporary name that began or ended
+	idle     time.Time // when the last wait began
 	ended    bool
 	last     string // the path that it had at its end
 }
@@ -72,7 +74,11 @@ func (f *FS) newDraft(s *draftNode, n draftName, visible bool) error {
 	s.fs, s.commit, s.reserved = f, newCommitLock(), 1
 	n.opener = s.by
 	several := f.drafts.has(n)
-	if err := f.drafts.add(s, n, visible); err != nil {
+	err := f.drafts.add(s, n, visible)
+	for errors.Is(err, errDrafts) && f.drafts.dropIdle() {
+		err = f.drafts.add(s, n, visible)
+	}
+	if err != nil {
 		return err
 	}
 	which := "draft\x00" + strconv.FormatUint(s.id, 10)
@@ -175,7 +181,11 @@ func (s *draftNode) resize(size uint64) error {
 	case size > uint64(s.fs.View.MaxEntry()):
 		return objectstore.ErrTooLarge
 	case size > now:
-		if err := s.fs.drafts.grow(int64(size - now)); err != nil {
+		err := s.fs.drafts.grow(int64(size - now))
+		for errors.Is(err, errDrafts) && s.fs.drafts.dropIdle() {
+			err = s.fs.drafts.grow(int64(size - now))
+		}
+		if err != nil {
 			return err
 		}
 		s.data = append(s.data, make([]byte, size-now)...)

@@ -228,6 +228,7 @@ func (s *draftNode) end() {
 	if n.temporary && !n.gone && !s.rule.unlinked && !s.rule.torn && s.spoilt == nil {
 		s.lingers++
 		turn := s.lingers
+		s.idle = time.Now()
 		time.AfterFunc(s.fs.TemporaryLinger, func() { s.lingered(turn) })
 		return
 	}
@@ -248,6 +249,46 @@ func (s *draftNode) lingered(turn uint64) {
 	if s.lingers != turn || s.handles > 0 || s.reserved > 0 || s.ended {
 		return
 	}
+	s.dropLocked(path)
+}
+
+func (s *draftNode) dropLocked(path string) {
 	s.endLocked(path)
 	s.fs.Log.Warn("dropped a temporary file that was renamed to no entry", attrPath(path))
+}
+
+// waitsSince is when the wait of a temporary name began that nobody has open; ok is
+// false for what does not wait, and for what is in use this moment: another draft's lock
+// may be held, so none is waited for.
+func (s *draftNode) waitsSince() (since time.Time, ok bool) {
+	if !s.mu.TryLock() {
+		return time.Time{}, false
+	}
+	defer s.mu.Unlock()
+	if !s.waitsLocked() {
+		return time.Time{}, false
+	}
+	return s.idle, true
+}
+
+func (s *draftNode) waitsLocked() bool {
+	return !s.idle.IsZero() && s.handles == 0 && s.reserved == 0 && !s.ended
+}
+
+// dropWaiting drops a temporary name that waits, unless it is being renamed or is in use
+// again.
+func (s *draftNode) dropWaiting(path string) bool {
+	if !s.commit.tryLock() {
+		return false
+	}
+	defer s.commit.Unlock()
+	if !s.mu.TryLock() {
+		return false
+	}
+	defer s.mu.Unlock()
+	if !s.waitsLocked() {
+		return false
+	}
+	s.dropLocked(path)
+	return true
 }

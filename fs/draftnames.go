@@ -148,6 +148,9 @@ func (d *dirNode) createDraft(ctx context.Context, n draftName, flags, mode uint
 	}
 	uid, gid := f.caller(ctx)
 	s := &draftNode{changes: 1, attrs: staging.Attributes{Mode: mode & 0o7777, UID: uid, GID: gid, MTime: time.Now()}}
+	if !n.temporary { // what it has read is gone: it is no change of that, and no new table
+		s.base = f.drafts.reads.version(f.proc.programOf(thread(ctx)), n.path, "")
+	}
 	if err := f.newDraft(s, n, true); err != nil {
 		return nil, nil, 0, f.fail("create", n.path, err)
 	}

@@ -94,8 +94,11 @@ func (f *FS) draftTarget(path string) (draftName, error) {
 func (s *draftNode) failed() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.rule.torn {
+	switch {
+	case s.rule.torn:
 		return errTorn
+	case s.ended: // it was dropped since it was found
+		return objectstore.ErrNotExist
 	}
 	return s.spoilt
 }
@@ -108,7 +111,8 @@ func (f *FS) renamed(s *draftNode, to draftName, visible bool) {
 }
 
 // replaces is the version that a rename over the entry at path replaces, "" for a new
-// one: the one that the renaming program has read, else the one that is there.
+// one: the one that the renaming program has read, though it is gone by now, else the
+// one that is there.
 func (f *FS) replaces(path string, by program, noReplace bool) (string, error) {
 	ctx, cancel := f.background()
 	defer cancel()
@@ -118,7 +122,7 @@ func (f *FS) replaces(path string, by program, noReplace bool) (string, error) {
 		if noReplace && f.drafts.visible(path) != nil {
 			return "", objectstore.ErrExist
 		}
-		return "", errors.Join(f.mayWriteEntries(path), f.mayCreate())
+		return f.drafts.reads.version(by, path, ""), errors.Join(f.mayWriteEntries(path), f.mayCreate())
 	case err != nil:
 		return "", err
 	case noReplace:

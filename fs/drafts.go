@@ -2,6 +2,8 @@ package fs
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -75,6 +77,27 @@ func (t *drafts) grow(n int64) error {
 	}
 	t.bytes += n
 	return nil
+}
+
+// dropIdle drops the temporary name that has waited longest for its rename, closed, so
+// that another draft has room; false if there is none.
+func (t *drafts) dropIdle() bool {
+	type waiting struct {
+		s     *draftNode
+		path  string
+		since time.Time
+	}
+	t.mu.Lock()
+	names := maps.Clone(t.names)
+	t.mu.Unlock()
+	var all []waiting
+	for s, n := range names {
+		if since, ok := s.waitsSince(); ok && n.temporary && !n.gone {
+			all = append(all, waiting{s, n.path, since})
+		}
+	}
+	slices.SortFunc(all, func(a, b waiting) int { return a.since.Compare(b.since) })
+	return slices.ContainsFunc(all, func(w waiting) bool { return w.s.dropWaiting(w.path) })
 }
 
 // end takes s out, whose size is given back.

@@ -104,9 +104,11 @@ func (e *entryNode) read(tid uint32) {
 }
 
 // entryPath reports whether a catalog entry would be at path: NAME.json in the
-// root or in a database.
+// root or in a database, where a path leads to what is called NAME.
 func entryPath(path string) bool {
-	return strings.Count(path, "/") < 2 && strings.HasSuffix(path, ".json")
+	_, base := parent(path)
+	name, ok := strings.CutSuffix(base, ".json")
+	return ok && strings.Count(path, "/") < 2 && name != "" && name != "." && name != ".." && name != controlName
 }
 
 // entryTurn is the version of an entry that a thread's OPEN met in place of its

@@ -97,8 +97,20 @@ func (r *entryReads) remember(by program, path, version string, wrote bool) {
 	}
 }
 
+// forget is for a process that has removed the entry at path: what it writes there next
+// is a new one.
+func (r *entryReads) forget(by program, path string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := entryReader{by, path}
+	if e := r.m[at]; e != nil {
+		r.order.Remove(e)
+		delete(r.m, at)
+	}
+}
+
 // version is what by read last of the entry at path; else there, which is known to be
-// the catalog's.
+// the catalog's ("": it has none).
 func (r *entryReads) version(by program, path, there string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,9 +19,17 @@ var (
 	_ gofs.NodeRmdirer  = (*dirNode)(nil)
 )
 
-// Unlink removes a name: an unpublished file, and the published one.
-func (d *dirNode) Unlink(_ context.Context, base string) syscall.Errno {
-	return d.take("unlink", base, d.fs.unlinkHeldBack)
+// Unlink removes a name: an unpublished file, the published one, a table's entry. Who
+// has removed an entry knows that it is gone.
+func (d *dirNode) Unlink(ctx context.Context, base string) syscall.Errno {
+	return d.take("unlink", base, func(work context.Context, path string) error {
+		entry := d.fs.WriteEntries && entryPath(path) && d.fs.drafts.visible(path) == nil
+		err := d.fs.unlinkHeldBack(work, path)
+		if entry && err == nil {
+			d.fs.drafts.reads.forget(d.fs.proc.programOf(thread(ctx)), path)
+		}
+		return err
+	})
 }
 
 // take runs the removal of a name of d.
