@@ -65,6 +65,9 @@ func TestCommandsOfAMountThatIsReadOnly(t *testing.T) {
 		if r.Code != exitFailed || !strings.Contains(r.Err, "read-only") || !strings.Contains(r.Err, "without --read-only") {
 			t.Errorf("%q: exit code %d, %q", args, r.Code, r.Err)
 		}
+		if args[0] == "repair" && !strings.Contains(r.Err, "a dry run is asked of the mount by a control file") {
+			t.Errorf("a dry run says %q", r.Err)
+		}
 	}
 }
 

@@ -33,7 +33,9 @@ func (p *program) repairCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			at, err := placeOf(cmd.Context(), args[0])
 			if err == nil {
-				err = at.writable()
+				if err = at.writable(); err != nil && dryRun {
+					err = fmt.Errorf("%w: a dry run is asked of the mount by a control file, which cannot be written there", err)
+				}
 			}
 			if err == nil {
 				err = at.table(cmd.Context(), "repair")
