@@ -134,25 +134,29 @@ func (v *View) listForAbsent(ctx context.Context, e *entry) (*partitionList, err
 	}
 }
 
-// loadWhole loads the list of all partitions of a table, and keeps it; nil: it has more
-// pages.
+// loadWhole is loadList for listForAbsent, which it tells when the next list is due.
 func (v *View) loadWhole(ctx context.Context, e *entry, pages int) (*partitionList, error) {
+	l, err := v.loadList(ctx, e, pages)
+	v.parts.absent.settle(e.id(), l, err == nil && l == nil, v.o.Now())
+	return l, err
+}
+
+// loadList loads the list of all partitions of a table, and keeps it; nil: it has more
+// pages.
+func (v *View) loadList(ctx context.Context, e *entry, pages int) (*partitionList, error) {
 	key := e.cellKey(nil)
 	_, _, generation := v.parts.lists.peek(key)
 	l := v.parts.begin(key, v.o.Now())
 	defer v.parts.end(l)
 	for p, err := range v.src.Partitions(ctx, e.base, nil) {
 		if err != nil {
-			v.parts.absent.settle(e.id(), nil, false, v.o.Now())
 			return nil, fmt.Errorf("partitions of %q: %w", e.id(), err)
 		}
 		if len(l.all) >= pages*headSize {
-			v.parts.absent.settle(e.id(), nil, true, v.o.Now())
 			return nil, nil //nolint:nilnil // as said
 		}
 		l.append(p)
 	}
 	v.parts.lists.keep(key, cell[*partitionList]{value: l, at: l.at}, generation)
-	v.parts.absent.settle(e.id(), l, false, v.o.Now())
 	return l, nil
 }

@@ -160,7 +160,9 @@ func (v *View) Deregister(ctx context.Context, path string) (gone bool, err erro
 	if err = v.deregister(ctx, path); err != nil {
 		err = fmt.Errorf("deregister partition %q: %w", path, err)
 	}
-	p.gone = err == nil
+	if p.gone = err == nil; p.gone {
+		v.confirms.forget(path)
+	}
 	l.mu.Lock()
 	delete(l.mu.m, path)
 	l.n.Add(-1)

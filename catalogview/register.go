@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
@@ -149,9 +150,11 @@ func (v *View) wanted(ctx context.Context, comps []string, at objectstore.Locati
 	place := b.at.down(b.comps[:n])
 	there := at.Bucket == place.Bucket && strings.HasPrefix(at.Key, place.Key)
 	if !there || v.mayBeRegistered(b.entry, values) {
+		asked := v.o.Now()
 		p, err := v.registered(ctx, b.entry, values)
 		switch {
 		case err == nil:
+			v.confirmLater(confirmation{toRegister: toRegister{path, at}, dir: dir, entry: b.entry, values: values}, asked) //nolint:contextcheck // that is when ctx is over
 			v.warnElsewhere(dir, p.Location, p.place, at)
 			return dir, nil, nil
 		case !errors.Is(err, objectstore.ErrNotExist):
@@ -176,6 +179,26 @@ func (v *View) wanted(ctx context.Context, comps []string, at objectstore.Locati
 
 // mayBeRegistered says that a partition was there when the catalog was last asked.
 func (v *View) mayBeRegistered(e *entry, values []string) bool {
+	there, _ := v.lastAnswer(e, values)
+	return there
+}
+
+// confirmLater has a partition looked for again that is registered as far as is known,
+// unless that was told since asked: then so much is settled.
+func (v *View) confirmLater(one confirmation, asked time.Time) {
+	there, at := v.lastAnswer(one.entry, one.values)
+	switch {
+	case there && at.Before(asked):
+		one.last = asked
+		v.confirms.add(v, one)
+	case there:
+		v.confirms.settle(one.dir, at)
+	}
+}
+
+// lastAnswer tells whether a partition was there when the catalog was last asked for it
+// or for a list that it is in, and when that was; zero: nothing is known.
+func (v *View) lastAnswer(e *entry, values []string) (there bool, at time.Time) {
 	k, have, _ := v.parts.one.peek(e.cellKey(values))
 	l, _, _ := v.knownList(e, values)
 	var listed bool
@@ -184,11 +207,11 @@ func (v *View) mayBeRegistered(e *entry, values []string) bool {
 	}
 	switch {
 	case have && (l == nil || k.at.After(l.at)):
-		return k.err == nil
+		return k.err == nil, k.at
 	case l != nil:
-		return listed
+		return listed, l.at
 	}
-	return false
+	return false, time.Time{}
 }
 
 var errNotText = errors.New("its name is no UTF-8, and a catalog's values are")

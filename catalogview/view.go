@@ -30,6 +30,7 @@ type View struct {
 	parts     *partitions
 	registers *registrationQueue
 	pending   *pendingRegistrations
+	confirms  *confirmations
 	leaving   *leaving
 	rejected  rejectedEntries
 
@@ -75,6 +76,7 @@ func NewView(src Source, store objectstore.Store, o Options) *View {
 		parts:     newPartitions(o),
 		registers: newRegistrationQueue(),
 		pending:   newPending(),
+		confirms:  newConfirmations(),
 		leaving:   newLeaving(),
 	}
 	if _, v.trees = store.(objectstore.Directories); !v.trees {
@@ -88,8 +90,10 @@ func NewView(src Source, store objectstore.Store, o Options) *View {
 }
 
 // Close ends the loads that run and waits for them; later calls that need one
-// return ErrClosed.
+// return ErrClosed. Before that it looks, for three seconds at most, whether the catalog
+// still has the partitions that files were published into on the word of the cache.
 func (v *View) Close() error {
+	v.confirms.close(v)      // before what registers
 	v.pending.close(v.o.Log) // before what it uses
 	v.databases.close()
 	v.database.close()

@@ -199,7 +199,7 @@ func (p *program) checkSource(ctx context.Context, r *request, source string, re
 	}
 	view, src := newTree(r, parts{store: store, roots: roots, log: log})
 	defer src.Close()  //nolint:errcheck // nothing was written
-	defer view.Close() //nolint:errcheck // nothing was written
+	defer view.Close() //nolint:errcheck,contextcheck // nothing was written
 	if s3, ok := store.(*objectstore.S3); ok {
 		bucket := bucketCheck{r: r, store: s3, report: report}
 		if r.source.glue {
