@@ -10,11 +10,13 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
 	"github.com/lakefs-mount/lakefs-mount/fs"
+	"github.com/lakefs-mount/lakefs-mount/internal/pause"
 )
 
 // jobAsk is a line for a control file, which the mount works on as a job: it goes on
@@ -89,17 +91,65 @@ func knowsJobs(ctx context.Context, mountpoint, verb string) error {
 
 // jobOf is what the mount tells of a job.
 func jobOf(ctx context.Context, mountpoint, id string) (fs.JobStatus, bool) {
-	raw, err := readControl(ctx, mountpoint, "jobs.json")
-	var all struct {
-		Jobs []fs.JobStatus `json:"jobs"`
-	}
-	if err != nil || json.Unmarshal(raw, &all) != nil {
-		return fs.JobStatus{}, false
-	}
-	for _, job := range all.Jobs {
+	for _, job := range jobsOf(ctx, mountpoint) {
 		if job.ID == id {
 			return job, true
 		}
 	}
 	return fs.JobStatus{}, false
 }
+
+// jobsOf asks a mount for its jobs; none if it does not tell.
+func jobsOf(ctx context.Context, mountpoint string) []fs.JobStatus {
+	raw, err := readControl(ctx, mountpoint, "jobs.json")
+	var all struct {
+		Jobs []fs.JobStatus `json:"jobs"`
+	}
+	if err != nil || json.Unmarshal(raw, &all) != nil {
+		return nil
+	}
+	return all.Jobs
+}
+
+// awaitJobs waits until the jobs that a mount runs have ended, for as long as a drain may
+// take, and shows how far they are. Those that begin meanwhile are not waited for.
+func (p *program) awaitJobs(ctx context.Context, mountpoint string) {
+	running := make(map[string]bool)
+	for _, job := range jobsOf(ctx, mountpoint) {
+		if job.Ended == nil {
+			running[job.ID] = true
+			p.errorf("waits for: %s of %s\n", job.Kind, quoted(job.Path))
+		}
+	}
+	if len(running) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, fs.DrainLimit)
+	defer cancel()
+	look := func(ctx context.Context) (left int, done, total int64) {
+		for _, job := range jobsOf(ctx, mountpoint) {
+			if running[job.ID] {
+				done, total = done+job.Done, total+job.Total
+				if job.Ended == nil {
+					left++
+				}
+			}
+		}
+		return left, done, total
+	}
+	bar := p.newSteps("steps")
+	defer bar.clear()
+	counted := func(ctx context.Context) (done, total int64) {
+		_, done, total = look(ctx)
+		return done, total
+	}
+	_ = bar.steps(ctx, counted, func() error { // nothing fails: the wait is over, or was too long
+		for left := 1; left > 0 && pause.For(ctx, jobsEvery) == nil; {
+			left, _, _ = look(ctx)
+		}
+		return nil
+	})
+}
+
+// jobsEvery is how often a wait for jobs looks whether they run.
+const jobsEvery = 50 * time.Millisecond

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lakefs-mount/lakefs-mount/fs"
+	"github.com/lakefs-mount/lakefs-mount/internal/pause"
 )
 
 func (p *program) unmountCommand() *cobra.Command {
@@ -46,7 +47,8 @@ func (p *program) unmount(ctx context.Context, path string) error {
 	case !answers(ctx, path):
 		return detach(ctx, path)
 	}
-	if busy := holders(path); len(busy) > 0 {
+	p.awaitJobs(ctx, path) // the programs that asked for them have control files open
+	if busy := lastingHolders(ctx, path); len(busy) > 0 {
 		return busyError(path, busy)
 	}
 	kept := 0
@@ -59,7 +61,7 @@ func (p *program) unmount(ctx context.Context, path string) error {
 	awaitExit := exitOf(servant(ctx, path))
 	// What opened a file since then is named, or gone by the next try.
 	if err := unmountNow(ctx, path); err != nil {
-		if busy := holders(path); len(busy) > 0 {
+		if busy := lastingHolders(ctx, path); len(busy) > 0 {
 			return busyError(path, busy)
 		}
 		return fmt.Errorf("unmount %q: %w; if nothing uses it: %s", path, err, detachCommand(path))
@@ -163,7 +165,7 @@ func (p *program) awaitEnd(ctx context.Context, e tableEntry) error {
 type holder struct {
 	pid  int
 	name string
-	path string // one of those it uses there
+	path string // one of those it uses there: a control file only if there is no other
 }
 
 func busyError(path string, busy []holder) error {
@@ -175,6 +177,36 @@ func busyError(path string, busy []holder) error {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return fmt.Errorf("unmount %q: busy: %s; end them, or detach it while they go on: %s", path, strings.Join(names, ", "), detachCommand(path))
+}
+
+// How long those who have nothing but control files open may take to close them, and how
+// often that is looked at.
+const (
+	controlGrace = 2 * time.Second
+	controlEvery = 20 * time.Millisecond
+)
+
+// lastingHolders are the holders of a mount. Where each uses control files alone, whose
+// commands may just have ended, they are given a moment.
+func lastingHolders(ctx context.Context, path string) []holder {
+	for deadline := time.Now().Add(controlGrace); ; {
+		busy := holders(path)
+		lasts := func(h holder) bool { return !isControl(h.path) }
+		if len(busy) == 0 || slices.ContainsFunc(busy, lasts) || time.Now().After(deadline) || pause.For(ctx, controlEvery) != nil {
+			return busy
+		}
+	}
+}
+
+// isControl tells whether a path in a mount is that of a control file: what lies right in
+// .lakefs, and each ctl of what lies deeper.
+func isControl(path string) bool {
+	i := strings.LastIndex(path, "/.lakefs/")
+	if i < 0 {
+		return false
+	}
+	rest := strings.TrimSuffix(path[i+len("/.lakefs/"):], " (deleted)") // with the transaction that it committed
+	return filepath.Base(rest) == "ctl" || !strings.Contains(rest, "/") && strings.Contains(rest, ".")
 }
 
 // holders are the processes that have a file, a directory or their root below
@@ -199,7 +231,8 @@ func holders(path string) []holder {
 	return found
 }
 
-// usedBelow is a path below mountpoint that the process uses; "" if none.
+// usedBelow is a path below mountpoint that the process uses, that of a control file only
+// if it uses nothing else; "" if none.
 func usedBelow(proc, mountpoint string) string {
 	var links []string                                      // open files first: they say most
 	descriptors, _ := os.ReadDir(filepath.Join(proc, "fd")) // another user's: not to be seen
@@ -207,11 +240,16 @@ func usedBelow(proc, mountpoint string) string {
 		links = append(links, filepath.Join("fd", d.Name()))
 	}
 	links = append(links, "exe", "cwd", "root")
+	control := ""
 	for _, l := range links {
 		target, err := os.Readlink(filepath.Join(proc, l))
-		if err == nil && within(target, mountpoint) {
+		switch {
+		case err != nil || !within(target, mountpoint):
+		case isControl(target):
+			control = target
+		default:
 			return target
 		}
 	}
-	return ""
+	return control
 }
