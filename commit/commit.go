@@ -230,14 +230,12 @@ func (c *Committer) checkAs(ctx context.Context, f *staging.File, rec staging.Re
 	case !errors.Is(err, ErrFormat):
 		return err
 	case c.check != CheckWarn && !errors.Is(err, ErrEmpty):
-		return fmt.Errorf("%w (%s)", err, keptAdvice)
+		return fmt.Errorf("%w (%s)", err, keptAdvice(f.Record()))
 	case c.check != CheckWarn:
 		return err
 	}
-	if !errors.Is(err, ErrEmpty) {
-		c.log.LogAttrs(ctx, slog.LevelWarn, "published although the format check fails",
-			slog.String("path", rec.Path), slog.Any("error", err))
-	}
+	c.log.LogAttrs(ctx, slog.LevelWarn, "published although the format check fails",
+		slog.String("path", rec.Path), slog.Any("error", err))
 	return nil
 }
 
@@ -259,8 +257,14 @@ func (c *Committer) checkFormat(ctx context.Context, f *staging.File, rec stagin
 	return err
 }
 
-// keptAdvice is what to do with a file that failed the check.
-const keptAdvice = "kept, not published: write it again; lakefs-mount recover --save DIR copies it out"
+// keptAdvice is what to do with a file that failed the check. One that stays in its
+// directory of the mount alone is listed there, and recover has to be asked for it.
+func keptAdvice(kept staging.Record) string {
+	if kept.Hold == staging.Local {
+		return "not published, and where it was: write it again; lakefs-mount recover --all --save DIR copies it out"
+	}
+	return "kept, not published: write it again; lakefs-mount recover --save DIR copies it out"
+}
 
 // fileReader is a function as an io.ReaderAt.
 type fileReader func(p []byte, off int64) (int, error)

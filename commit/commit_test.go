@@ -124,6 +124,7 @@ func TestFormatIsCheckedBeforeAnythingIsSent(t *testing.T) {
 		{"empty", CheckStrict, "", ErrEmpty, staging.Staged, false},
 		{"cut, by default", "", parquet[:10], ErrFormat, staging.Failed, false},
 		{"cut, warned", CheckWarn, parquet[:10], nil, staging.Staged, true},
+		{"empty, warned", CheckWarn, "", nil, staging.Staged, true},
 		{"cut, not checked", CheckOff, parquet[:10], nil, staging.Staged, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
