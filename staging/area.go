@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -40,6 +41,7 @@ type Options struct {
 	Store     objectstore.Store // older objects are read from it
 	Keep      time.Duration     // see Expire; 0: no limit
 	Max       int64             // bytes, see Expire; 0: no limit
+	Spare     func(Record) bool // what Expire never drops, nor counts; nil: nothing
 	Now       func() time.Time  // nil: time.Now
 	AllowFull bool              // open a directory without room too: to save or drop what fills it
 
@@ -65,7 +67,8 @@ type Area struct {
 	work   *work
 	aborts inFlight // uploads that the background aborts
 
-	adopts bool // the store takes the spool's file itself
+	adopts  bool        // the store takes the spool's file itself
+	overMax atomic.Bool // what Options.Spare names was, when Expire looked last
 
 	mu       sync.Mutex
 	files    map[string]*File
@@ -200,20 +203,27 @@ func (a *Area) count(resident bool) (files int, bytes int64) {
 
 // Expire drops kept writes (staged, torn or failed ones that no handle uses)
 // which were last changed more than Keep ago, and then the oldest ones until
-// those left take up Max bytes at most. It logs and returns what it dropped.
+// those left take up Max bytes at most. It logs and returns what it dropped. What
+// Options.Spare names stays; it is logged if that alone is over Max.
 func (a *Area) Expire(ctx context.Context) []Record {
 	type kept struct {
 		file  *File
 		bytes int64
 	}
 	var all []kept
-	var total int64
+	var total, spared int64
 	for _, f := range a.Files() {
-		if n, ok := f.allocated(); ok && f.idle() {
+		n, ok := f.allocated()
+		switch {
+		case !ok:
+		case a.opts.Spare != nil && a.opts.Spare(f.Record()):
+			spared += n
+		case f.idle():
 			all = append(all, kept{f, n})
 			total += n
 		}
 	}
+	a.warnSpared(ctx, spared)
 	var dropped []Record
 	for _, k := range all {
 		rec := k.file.Record()
@@ -229,6 +239,16 @@ func (a *Area) Expire(ctx context.Context) []Record {
 			slog.Int64("bytes", k.bytes), slog.Time("changed", rec.Changed), slog.Bool("too_old", old))
 	}
 	return dropped
+}
+
+// warnSpared tells once for as long as it is so that what no limit drops is over Max.
+func (a *Area) warnSpared(ctx context.Context, bytes int64) {
+	over := a.opts.Max > 0 && bytes > a.opts.Max
+	if was := a.overMax.Swap(over); was || !over {
+		return
+	}
+	a.opts.Log.LogAttrs(ctx, slog.LevelWarn, "open transactions alone hold more than --staged-max: they stay until they are committed or dropped",
+		slog.Int64("bytes", bytes), slog.Int64("max", a.opts.Max))
 }
 
 // Close gives the directory up. What is staged stays there for the next mount;

@@ -222,6 +222,37 @@ func TestExpireHonoursKeepMaxAndHandles(t *testing.T) {
 	}
 }
 
+// TestExpireSparesWhatItIsToldTo, and counts it against nothing.
+func TestExpireSparesWhatItIsToldTo(t *testing.T) {
+	e := newEnv(t)
+	now := day
+	var log bytes.Buffer
+	_ = e.area.Close()
+	e.opts.Log = slog.New(slog.NewTextHandler(&log, nil))
+	e.opts.Now = func() time.Time { return now }
+	e.opts.Keep, e.opts.Max = 48*time.Hour, 1<<20
+	e.opts.Spare = func(r Record) bool { return strings.HasPrefix(r.Path, "spared") }
+	e.open(t)
+	for _, path := range []string{"spared/1", "spared/2", "spared/3", "other"} {
+		f := e.create(t, NewWrite{Path: path})
+		if _, err := f.WriteAt(t.Context(), make([]byte, 400<<10), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if dropped := e.area.Expire(t.Context()); len(dropped) > 0 || strings.Count(log.String(), "open transactions alone") != 1 {
+			t.Errorf("within Max: dropped %v, logged %s", dropped, &log)
+		}
+	}
+	now = day.Add(100 * time.Hour)
+	if dropped := e.area.Expire(t.Context()); len(dropped) != 1 || dropped[0].Path != "other" {
+		t.Errorf("past Keep: dropped %v, want the other", dropped)
+	}
+	if writes, _ := e.area.Usage(); writes != 3 {
+		t.Errorf("%d writes are left, want 3", writes)
+	}
+}
+
 func TestSparesAreEmptyBoundedAndGoAtClose(t *testing.T) {
 	e := newEnv(t)
 	var files []*File
