@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -58,7 +59,7 @@ func (a *absences) take(path string) bool {
 func (t *transaction) tellKernel() {
 	f := t.fs
 	names := t.directories()
-	for _, s := range t.files {
+	for _, s := range slices.Concat(t.files, t.along) {
 		names = append(names, s.path)
 	}
 	for _, path := range names {

@@ -34,6 +34,11 @@ func (d *dirNode) Create(ctx context.Context, base string, flags, mode uint32, o
 	if n, ok := d.fs.draftAt(path); ok {
 		return d.createDraft(ctx, n, flags, mode, out)
 	}
+	leave, err := d.fs.txns.enter(path)
+	if err != nil {
+		return nil, nil, 0, d.fs.fail("create", path, err)
+	}
+	defer leave()
 	work, cancel := d.fs.background()
 	defer cancel()
 	held, err := d.fs.backups.lockPaths(path)
@@ -127,6 +132,11 @@ func (d *dirNode) Mkdir(ctx context.Context, base string, mode uint32, out *fuse
 		return nil, toErrno(err)
 	}
 	path := child(dir, base)
+	leave, err := d.fs.txns.enter(path)
+	if err != nil {
+		return nil, d.fs.fail("mkdir", path, err)
+	}
+	defer leave()
 	n, err := d.fs.makeDirectory(ctx, path, mode)
 	if err != nil {
 		return nil, d.fs.fail("mkdir", path, err)

@@ -131,6 +131,11 @@ func (f *FS) recover(ctx context.Context, what, id string) error {
 	if f.ReadOnly {
 		return errReadOnly
 	}
+	leave, err := f.txns.enter(w.Record().Path)
+	if err != nil {
+		return fmt.Errorf("write %q: %w", id, err)
+	}
+	defer leave()
 	if f.open(id) {
 		return fmt.Errorf("write %q: %w", id, errBusy)
 	}

@@ -92,6 +92,7 @@ var errnos = []struct { //nolint:gochecknoglobals // a constant table
 	{errSuperseded, syscall.ESTALE},
 	{errTorn, syscall.EIO},
 	{errBusy, syscall.EBUSY},
+	{errUnfinished, syscall.EBUSY},
 	{errUnsupported, syscall.ENOTSUP},
 	{errors.ErrUnsupported, syscall.EOPNOTSUPP},
 	{errInvalid, syscall.EINVAL},

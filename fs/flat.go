@@ -172,9 +172,10 @@ func (f *FS) changedIn(loc objectstore.Location) {
 	f.Attr.Delete(timeKey(objectstore.Location{Bucket: loc.Bucket, Key: dir}))
 }
 
-// keepLocal keeps the directory of path, if it lies below a table's own.
+// keepLocal keeps the directory of path, if it lies below a table's own. Those of a
+// transaction are there as long as it is, and must not come back once it is over.
 func (f *FS) keepLocal(path string) {
-	if dir, _ := parent(path); strings.Count(dir, "/") >= 2 {
+	if dir, _ := parent(path); strings.Count(dir, "/") >= 2 && !inTransaction(dir) {
 		f.local.empty(dir)
 	}
 }

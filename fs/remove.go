@@ -39,6 +39,11 @@ func (d *dirNode) take(operation, base string, remove func(ctx context.Context, 
 		return toErrno(err)
 	}
 	path := child(dir, base)
+	leave, err := d.fs.txns.enter(path)
+	if err != nil {
+		return d.fs.fail(operation, path, err)
+	}
+	defer leave()
 	ctx, cancel := d.fs.background()
 	defer cancel()
 	return d.fs.fail(operation, path, remove(ctx, path))
@@ -182,6 +187,11 @@ func (f *FS) unlinkKept(ctx context.Context, w *staging.File) error {
 	if f.ReadOnly {
 		return errReadOnly
 	}
+	leave, err := f.txns.enter(w.Record().Path)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	return f.discard(ctx, w)
 }
 

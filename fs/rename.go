@@ -41,6 +41,11 @@ func (d *dirNode) Rename(request context.Context, base string, newParent gofs.In
 	ctx, cancel := d.fs.lasting()
 	defer cancel()
 	m := move{fs: d.fs, from: child(dir, base), to: child(newDir, newBase), noReplace: flags&renameNoReplace != 0}
+	leave, err := d.fs.txns.enter(m.from, m.to)
+	if err != nil {
+		return d.fs.fail("rename", m.from, err)
+	}
+	defer leave()
 	if handled, err := d.fs.renameEntry(request, m.from, m.to, m.noReplace); handled {
 		return d.fs.fail("rename", m.from, err)
 	}

@@ -174,6 +174,12 @@ func (s *stagedNode) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.Att
 // Setattr changes attributes and size. truncate(2) of a name that nobody has
 // open publishes within the call.
 func (s *stagedNode) Setattr(ctx context.Context, fh gofs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+	path := s.path()
+	leave, err := s.fs.txns.enter(path)
+	if err != nil {
+		return s.fs.fail("setattr", path, err)
+	}
+	defer leave()
 	if size, ok := in.GetSize(); ok {
 		if e := s.truncate(ctx, fh, int64(size)); e != 0 {
 			return e
@@ -217,9 +223,6 @@ func setAttributes(a *staging.Attributes, in *fuse.SetAttrIn) (changed bool) {
 }
 
 func (s *stagedNode) truncate(ctx context.Context, fh gofs.FileHandle, size int64) syscall.Errno {
-	if s.fs.txns.committing(s.path()) {
-		return s.fs.fail("truncate", s.path(), errTransactionBusy)
-	}
 	if s.isPassed() {
 		return s.fs.reopen(ctx, s.name, syscall.O_WRONLY)
 	}

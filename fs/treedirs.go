@@ -98,6 +98,12 @@ func (d *freshDirectories) add(ctx context.Context, path string) error {
 	return nil
 }
 
+// has reports whether path is one of fresh.
+func (d *freshDirectories) has(path string) bool {
+	dir, base := parent(path)
+	return slices.Contains(d.beside[dir], base)
+}
+
 // own remembers that this mount made the directories.
 func (d *freshDirectories) own() {
 	for _, dir := range d.fresh {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/staging"
 )
 
 // A transaction is the commit of several files of a table at once ("Several files at
@@ -49,6 +49,10 @@ func transactionOf(path string) (root string, ok bool) {
 	return strings.Join(parts[:5], "/"), true
 }
 
+// InTransaction reports whether r is of a file of an open transaction, which stays until
+// it is committed, dropped or removed: it is for [staging.Options].
+func InTransaction(r staging.Record) bool { return inTransaction(r.Path) }
+
 // inTransaction reports whether path is a transaction, or lies in one.
 func inTransaction(path string) bool {
 	_, ok := transactionOf(path)
@@ -78,54 +82,10 @@ func isTransactionControl(path string) bool {
 	return ok && root == dir && base == transactionControl
 }
 
-// transactions are those that are being committed. The zero value is none. Its methods
-// may be called concurrently.
-type transactions struct {
-	mu   sync.Mutex
-	busy map[string]bool // by path
-}
-
-// begin is false if one is being committed.
-func (t *transactions) begin(root string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.busy[root] {
-		return false
-	}
-	if t.busy == nil {
-		t.busy = make(map[string]bool)
-	}
-	t.busy[root] = true
-	return true
-}
-
-func (t *transactions) end(root string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.busy, root)
-}
-
-// committing reports whether path lies in a transaction that is being committed.
-func (t *transactions) committing(path string) bool {
-	root, ok := transactionOf(path)
-	if !ok {
-		return false
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.busy[root]
-}
-
-// mayUse refuses a new name in a transaction that is not open, or is being committed.
+// mayUse refuses a new name in a transaction that is not open. Who asks has entered it.
 func (f *FS) mayUse(path string) error {
 	root, ok := transactionOf(path)
-	if !ok || root == path {
-		return nil
-	}
-	switch {
-	case f.txns.committing(root):
-		return errTransactionBusy
-	case !f.local.has(root) && !f.names.stagedBelow(root):
+	if ok && root != path && !f.local.has(root) && !f.names.stagedBelow(root) {
 		return errNoTransaction
 	}
 	return nil
@@ -305,6 +265,8 @@ type TransactionStatus struct {
 	Bytes      int64     `json:"bytes"`
 	Created    time.Time `json:"created"` // of its first file; zero: it has none
 	Committing bool      `json:"committing"`
+	// Half: an overwrite published a part of it, and what is left can only be committed.
+	Half bool `json:"half_published"`
 }
 
 // transactionsBelow lists the open transactions of the table at dir; of the root, of all.
@@ -324,7 +286,7 @@ func (f *FS) transactionsBelow(dir string) []TransactionStatus {
 
 func (f *FS) transactionStatus(root string) TransactionStatus {
 	f.txns.mu.Lock()
-	t := TransactionStatus{Path: root, Committing: f.txns.busy[root]}
+	t := TransactionStatus{Path: root, Committing: f.txns.busy[root], Half: f.local.isHalf(root)}
 	f.txns.mu.Unlock()
 	for _, s := range f.names.stagedTree(root) {
 		r := s.node.file.Record()

@@ -17,7 +17,7 @@ import (
 var (
 	errNoPartition = fmt.Errorf("it lies in no partition of its table: %w", errInvalid)
 	errOutside     = fmt.Errorf("it lies outside of what is overwritten: %w", errInvalid)
-	errUnfinished  = fmt.Errorf("it lies in a staging tree, whose job has not ended: %w", errBusy)
+	errUnfinished  = errors.New("it lies in a staging tree, which its job moves into place, or removes, before a commit")
 	errKept        = errors.New("it was not written to its end, or failed (see .lakefs/staged): write it anew, or drop it by lakefs-mount recover --abort")
 )
 
@@ -28,18 +28,20 @@ const lookupsAtOnce = 16
 type transaction struct {
 	fs          *FS
 	root, table string
-	files       []treeFile    // that are published, in the order of their paths
-	along       []*stagedNode // that are not: files of local names
+	files       []treeFile // that are published, in the order of their paths
+	along       []treeFile // that are not, and move to their places: files of local names
 	fresh       freshDirectories
 	clear       []clearing
 }
 
-// transactionResult is what a job tells of a commit. Bytes counts those of the files.
+// transactionResult is what a job tells of a commit. Bytes counts those of the files,
+// and Local the files of local names, which live in the mount alone at their new places.
 type transactionResult struct {
 	Files      int   `json:"files"`
 	Bytes      int64 `json:"bytes"`
 	Cleared    int   `json:"cleared"`
 	Partitions int   `json:"new_directories"`
+	Local      int   `json:"local"`
 }
 
 func newTransaction(f *FS, root string) *transaction {
@@ -55,9 +57,9 @@ func (t *transaction) commit(ctx context.Context, verb, scope string, j *job) (r
 	if err = t.collect(); err != nil {
 		return result, err
 	}
-	held := make([]*stagedNode, len(t.files))
-	for i, s := range t.files {
-		held[i] = s.stagedNode
+	held := make([]*stagedNode, 0, len(t.files)+len(t.along))
+	for _, s := range slices.Concat(t.files, t.along) {
+		held = append(held, s.stagedNode)
 	}
 	if err = lockAll(held); err != nil {
 		return result, err
@@ -70,6 +72,9 @@ func (t *transaction) commit(ctx context.Context, verb, scope string, j *job) (r
 	}()
 	for i := range t.files {
 		t.files[i].was = t.files[i].file.Record()
+	}
+	for i := range t.along {
+		t.along[i].was = t.along[i].file.Record()
 	}
 	if err = t.prepare(ctx, verb, scope); err != nil {
 		t.fresh.undo(ctx)
@@ -89,7 +94,7 @@ func (t *transaction) collect() error {
 		case inTree(final):
 			return fmt.Errorf("%q: %w", final, errUnfinished)
 		case f.holdOf(final) == staging.Local:
-			t.along = append(t.along, s.node)
+			t.along = append(t.along, treeFile{stagedNode: s.node, path: final})
 		case !s.node.idle():
 			return fmt.Errorf("%q is open: %w", final, errBusy)
 		case !s.node.whole(): // its RELEASE may be on its way
@@ -121,14 +126,16 @@ func (t *transaction) prepare(ctx context.Context, verb, scope string) error {
 			return fmt.Errorf("%q: %w", t.files[i].path, err)
 		}
 	}
-	if verb != "overwrite" {
-		return nil
+	if verb == "overwrite" {
+		dirs, err := t.scope(ctx, scope)
+		if err == nil {
+			err = t.findCleared(ctx, dirs)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	dirs, err := t.scope(ctx, scope)
-	if err == nil {
-		err = t.findCleared(ctx, dirs)
-	}
-	return err
+	return t.resolveAlong(ctx, verb == "overwrite")
 }
 
 // resolve finds where a file goes: data only into a partition (rule 27).
@@ -187,7 +194,7 @@ func (t *transaction) makeDirectories(ctx context.Context) error {
 // it lies in.
 func (t *transaction) directories() []string {
 	seen := map[string]struct{}{}
-	for _, s := range t.files {
+	for _, s := range slices.Concat(t.files, t.along) {
 		for dir, _ := parent(s.path); dir != t.table; dir, _ = parent(dir) {
 			if _, ok := seen[dir]; ok {
 				break
@@ -244,11 +251,7 @@ func (t *transaction) publish(ctx context.Context, j *job) (result transactionRe
 		return t.result(left), err
 	}
 	t.fresh.own()
-	for _, s := range t.along {
-		if dropped := f.unlinkStaged(ctx, s.path()); dropped != nil {
-			f.fail("drop", s.path(), dropped)
-		}
-	}
+	t.moveAlong(ctx)
 	f.dropKept(ctx, t.root)
 	f.endTransaction(ctx, t.root)
 	return t.result(0), err
@@ -260,6 +263,9 @@ func (t *transaction) result(left int) transactionResult {
 		return transactionResult{}
 	}
 	r.Files, r.Partitions = len(t.files)-left, len(t.fresh.fresh)
+	if left == 0 {
+		r.Local = len(t.along)
+	}
 	for _, s := range t.files {
 		if s.done {
 			r.Bytes += s.size
@@ -278,7 +284,6 @@ func (t *transaction) landed(objects []objectstore.Object) (left int) {
 			continue
 		}
 		s.done, s.size = true, objects[i].Size
-		s.latest = &objects[i]
 		t.fs.names.remove(s.was.Path) // nobody has it open, and a look-up of the new name finds the object
 		t.fs.remember(s.path, objects[i], s.was.Attributes)
 		t.fs.dropSums(s.path)

@@ -181,12 +181,13 @@ func TestStatusShowsPendingWork(t *testing.T) {
 	now := time.Now().Add(-time.Minute).Format(time.RFC3339)
 	s := mountStatus{MountPoint: "/mnt", State: "running", Status: json.RawMessage(`{
 		"transactions": [{"path": "a/b/.lakefs/txn/x\u001b", "files": 3, "bytes": 2048, "created": "` + now + `"},
-			{"path": "a/b/.lakefs/txn/y", "files": 1, "bytes": 1, "created": "` + now + `", "committing": true}],
+			{"path": "a/b/.lakefs/txn/y", "files": 1, "bytes": 1, "created": "` + now + `", "committing": true},
+			{"path": "a/b/.lakefs/txn/z", "files": 1, "bytes": 1, "created": "` + now + `", "half_published": true}],
 		"unregistered": [{"path": "a/b/dt=1", "reason": "AccessDenied\u001b"}]}`)}
 	if err := p.printMount(s); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Open transactions in /mnt:", `"a/b/.lakefs/txn/x\x1b"  3      2.0 KiB  1m0s  open`, "committing", "a/b/dt=1   AccessDenied\\x1b", "lakefs-mount repair"} {
+	for _, want := range []string{"Open transactions in /mnt:", `"a/b/.lakefs/txn/x\x1b"  3      2.0 KiB  1m0s  open`, "committing", "half published", "a/b/dt=1   AccessDenied\\x1b", "lakefs-mount repair"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("status prints %q, which lacks %q", &out, want)
 		}

@@ -27,6 +27,7 @@ type pendingTransaction struct {
 	Bytes      int64     `json:"bytes"`
 	Created    time.Time `json:"created"` // of the first file
 	Committing bool      `json:"committing"`
+	Half       bool      `json:"half_published"` // an overwrite published a part
 }
 
 // transactionsOf asks a mount for its own; none if it does not tell.
@@ -60,8 +61,11 @@ func (p *program) printPending(s mountStatus) error {
 			if !t.Created.IsZero() {
 				age = time.Since(t.Created).Truncate(time.Second).String()
 			}
-			if t.Committing {
+			switch {
+			case t.Committing:
 				state = "committing"
+			case t.Half:
+				state = "half published: commit the rest"
 			}
 			row(quoted(t.Path), fmt.Sprint(t.Files), sizeText(t.Bytes), age, state)
 		}

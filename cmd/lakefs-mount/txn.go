@@ -96,6 +96,7 @@ func (p *program) printCommitted(job fs.JobStatus) error {
 		Files   int   `json:"files"`
 		Bytes   int64 `json:"bytes"`
 		Cleared int   `json:"cleared"`
+		Local   int   `json:"local"`
 	}
 	if err := json.Unmarshal(job.Result, &done); err != nil {
 		return fmt.Errorf("commit of %q: the mount's answer: %w", job.Path, err)
@@ -103,6 +104,9 @@ func (p *program) printCommitted(job fs.JobStatus) error {
 	p.printf("published %s (%s) of %s", countOf(done.Files, "file"), sizeText(done.Bytes), quoted(job.Path))
 	if done.Cleared > 0 {
 		p.printf(", and removed %s before", countOf(done.Cleared, "file"))
+	}
+	if done.Local > 0 {
+		p.printf("; %s of local names stay in the mount", countOf(done.Local, "file"))
 	}
 	p.printf("\n")
 	return nil

@@ -172,7 +172,7 @@ func (l *lake) open(ctx context.Context, r *request) error {
 	memory := budget.New(memoryLimit(r.settings.MemoryLimit))
 	l.area, err = openArea(ctx, stagingDir(r), staging.Options{
 		Log: l.log, Store: l.store, Keep: r.settings.StagedKeep, Max: stagedMax(r.settings.StagedMax, r.settings.StateDir),
-		Meta: commit.Meta, PartSize: r.settings.PartSize, Memory: memory,
+		Spare: fs.InTransaction, Meta: commit.Meta, PartSize: r.settings.PartSize, Memory: memory,
 	})
 	if err != nil {
 		return err
