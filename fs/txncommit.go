@@ -9,9 +9,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/commit"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/staging"
+	"github.com/lakefs-mount/lakefs-mount/table"
 )
 
 var (
@@ -32,6 +34,9 @@ type transaction struct {
 	along       []treeFile // that are not, and move to their places: files of local names
 	fresh       freshDirectories
 	clear       []clearing
+
+	last    catalogview.Target // of the file that was resolved last, in lastDir
+	lastDir string
 }
 
 // transactionResult is what a job tells of a commit. Bytes counts those of the files,
@@ -66,9 +71,7 @@ func (t *transaction) commit(ctx context.Context, verb, scope string, j *job) (r
 	}
 	defer func() {
 		unlockAll(held)
-		for _, s := range t.files {
-			s.end() // of what was published
-		}
+		t.endFiles()
 	}()
 	for i := range t.files {
 		t.files[i].was = t.files[i].file.Record()
@@ -138,11 +141,18 @@ func (t *transaction) prepare(ctx context.Context, verb, scope string) error {
 	return t.resolveAlong(ctx, verb == "overwrite")
 }
 
-// resolve finds where a file goes: data only into a partition (rule 27).
+// resolve finds where a file goes: data only into a partition (rule 27). Where its
+// directory is the last one's, so is all but its name: of 10,000 files it took a tenth of
+// the commit.
 func (t *transaction) resolve(ctx context.Context, s *treeFile) error {
-	target, err := t.fs.View.Resolve(ctx, s.path)
-	if err != nil {
-		return err
+	dir, base := parent(s.path)
+	target, ok := t.beside(dir, base)
+	if !ok {
+		var err error
+		if target, err = t.fs.View.Resolve(ctx, s.path); err != nil {
+			return err
+		}
+		t.last, t.lastDir = target, dir
 	}
 	if !target.Hidden && target.Level < len(target.Table.Keys) {
 		return errNoPartition
@@ -151,6 +161,32 @@ func (t *transaction) resolve(ctx context.Context, s *treeFile) error {
 	s.to.Cond = objectstore.Cond{IfNoneMatch: true}
 	s.to.Final = false
 	return nil
+}
+
+// beside is the target of a data file in the directory of the last one that was
+// resolved, whose name is no shorter.
+func (t *transaction) beside(dir, base string) (target catalogview.Target, ok bool) {
+	if t.lastDir != dir || t.last.Hidden || table.Hidden(base) || t.last.Level < len(t.last.Table.Keys) {
+		return target, false
+	}
+	target = t.last
+	at, was := parent(target.Location.Key)
+	target.Location.Key = child(at, base)
+	return target, len(base) <= len(was)
+}
+
+// endFiles lets go of what was published: each file's spool goes, which on a disk takes
+// longer than all else that is done for it here.
+func (t *transaction) endFiles() {
+	var g errgroup.Group
+	g.SetLimit(lookupsAtOnce)
+	for _, s := range t.files {
+		g.Go(func() error {
+			s.end()
+			return nil
+		})
+	}
+	_ = g.Wait() // none fails
 }
 
 // makeDirectories checks the names of the directories that the files need, and makes
