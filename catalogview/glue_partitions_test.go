@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -264,6 +265,9 @@ func TestGluePartitionsEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n++; n == after {
+				for end := time.Now().Add(10 * time.Second); after > 1 && hung.Hits() == 0 && time.Now().Before(end); {
+					runtime.Gosched() // until a segment is under way
+				}
 				break
 			}
 		}
