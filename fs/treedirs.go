@@ -86,15 +86,13 @@ func (d *freshDirectories) add(ctx context.Context, path string) error {
 		d.beside = make(map[string][]string)
 	}
 	d.beside[dir] = append(d.beside[dir], base)
+	if dirs, ok := d.fs.Store.(objectstore.Directories); ok {
+		if err := d.fs.makeWithParents(ctx, dirs, target); err != nil {
+			return err
+		}
+		d.made = append(d.made, target.Directory())
+	}
 	d.fresh = append(d.fresh, target.Directory())
-	dirs, ok := d.fs.Store.(objectstore.Directories)
-	if !ok {
-		return nil
-	}
-	if err := d.fs.makeWithParents(ctx, dirs, target); err != nil {
-		return err
-	}
-	d.made = append(d.made, target.Directory())
 	return nil
 }
 

@@ -219,11 +219,21 @@ func (t *transaction) makeDirectories(ctx context.Context) error {
 		if there[i] {
 			continue
 		}
-		if err := t.fresh.add(ctx, path); err != nil {
+		if err := t.fresh.add(ctx, path); err != nil && !t.madeMeanwhile(ctx, path, err) {
 			return err
 		}
 	}
 	return nil
+}
+
+// madeMeanwhile tells whether a directory could not be made because another commit, say,
+// just did.
+func (t *transaction) madeMeanwhile(ctx context.Context, path string, err error) bool {
+	if !errors.Is(err, table.ErrEqual) && !errors.Is(err, objectstore.ErrExist) {
+		return false
+	}
+	n, err := t.fs.lookup(ctx, path)
+	return err == nil && n.Kind.Directory()
 }
 
 // directories are those that the files lie in below the table, each behind the one that
