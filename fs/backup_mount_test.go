@@ -244,7 +244,11 @@ func raceBackup(t *testing.T, l *mounttest.Lake, f string, rounds int) {
 		if err == nil {
 			t.Errorf("round %d: %s is there after its rename", i, filepath.Base(f))
 		}
-		switch i % 4 {
+		way := i % 4
+		if way == 3 && l.OnS3() {
+			way = 1 // known: see "Backup names" in docs/design.md
+		}
+		switch way {
 		case 0:
 			err = l.WriteFile(f, next)
 			wantContent(t, l, f+"~", content)
@@ -268,7 +272,7 @@ func raceBackup(t *testing.T, l *mounttest.Lake, f string, rounds int) {
 			return
 		}
 		wantContent(t, l, f, content)
-		if i%4 == 0 || i%4 == 2 {
+		if way == 0 || way == 2 {
 			if err := unlink(l, f+"~"); err != nil {
 				t.Errorf("round %d: unlink: %v", i, err)
 			}
