@@ -48,11 +48,7 @@ func (v *View) FreshEntry(ctx context.Context, path string) ([]byte, Node, error
 // until a write of that entry succeeds. After ErrUnavailable it may have been written,
 // and may be yet.
 func (v *View) WriteEntry(ctx context.Context, path string, entry []byte, base string, own bool) (Node, error) {
-	db, name, err := v.writablePath(path)
-	if err != nil {
-		return Node{}, err
-	}
-	unlock, err := v.entryLocks.lock(ctx, path)
+	db, name, unlock, err := v.changing(ctx, path)
 	if err != nil {
 		return Node{}, err
 	}
@@ -78,11 +74,7 @@ func (v *View) putEntry(ctx context.Context, db, name string, w EntryWrite) (*ta
 // version base ("": of whatever version), and never its data (rules 14 and 49).
 // ErrChanged; ErrNotExist.
 func (v *View) RemoveEntry(ctx context.Context, path, base string) error {
-	db, name, err := v.writablePath(path)
-	if err != nil {
-		return err
-	}
-	unlock, err := v.entryLocks.lock(ctx, path)
+	db, name, unlock, err := v.changing(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -109,6 +101,15 @@ func (v *View) tablePath(path string) (db, name string, err error) {
 		return "", "", notExist(path)
 	}
 	return comps[0], comps[1], nil
+}
+
+// changing keeps the entry at path from being changed by others of this View, until
+// unlock.
+func (v *View) changing(ctx context.Context, path string) (db, name string, unlock func(), err error) {
+	if db, name, err = v.writablePath(path); err == nil {
+		unlock, err = v.entryLocks.lock(ctx, path)
+	}
+	return db, name, unlock, err
 }
 
 // writablePath is tablePath for an entry that is to be written. A name that the mount

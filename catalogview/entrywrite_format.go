@@ -74,11 +74,7 @@ func formatFixed(t *table.Table) error {
 }
 
 func (v *View) setTableFormat(ctx context.Context, path string, f table.FormatChange) error {
-	db, name, err := v.writablePath(path)
-	if err != nil {
-		return err
-	}
-	unlock, err := v.entryLocks.lock(ctx, path)
+	db, name, unlock, err := v.changing(ctx, path)
 	if err != nil {
 		return err
 	}

@@ -31,11 +31,17 @@ func (b *batch) takeBack(ctx context.Context, cause error) error {
 			left = err
 		}
 	}
+	return b.ended(cause, errHalf, left)
+}
+
+// ended drops the note of a batch that could not be published for cause, unless left is
+// in the way of that: then half says how it stands.
+func (b *batch) ended(cause, half, left error) error {
 	if left == nil {
 		left = b.note.Drop()
 	}
 	if left != nil {
-		return fmt.Errorf("%w (%w: %w)", cause, errHalf, left)
+		return fmt.Errorf("%w (%w: %w)", cause, half, left)
 	}
 	return cause
 }

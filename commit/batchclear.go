@@ -110,13 +110,7 @@ func (b *batch) keep(ctx context.Context, cause error) error {
 			left = err
 		}
 	}
-	if left == nil {
-		left = b.note.Drop()
-	}
-	if left != nil {
-		return fmt.Errorf("%w (%w: %w)", cause, errSome, left)
-	}
-	return cause
+	return b.ended(cause, errSome, left)
 }
 
 // giveUp notes that a recovered batch is not to be gone on with. What of it is published
