@@ -122,9 +122,8 @@ func (a *Area) AbortUploads(ctx context.Context) error {
 // abortUploads aborts those of the file that have no parts under way and are not
 // being aborted.
 func (f *File) abortUploads(ctx context.Context) error {
-	uploads := f.takeAborts()
+	uploads, err := f.takeAborts()
 	var done []objectstore.Upload
-	err := f.nameAborts(uploads)
 	for i := 0; err == nil && i < len(uploads); i++ {
 		if err = f.abortUpload(ctx, uploads[i]); err == nil {
 			done = append(done, uploads[i])
@@ -141,10 +140,29 @@ func (f *File) abortUpload(ctx context.Context, u objectstore.Upload) error {
 	return store.AbortUpload(ctx, u)
 }
 
-// takeAborts returns the uploads to abort now; aborted is to follow.
-func (f *File) takeAborts() []objectstore.Upload {
+// takeAborts returns the uploads to abort now, which the record on disk names;
+// aborted is to follow. A write that is being dropped has none: its last record names
+// them, and has them aborted.
+func (f *File) takeAborts() ([]objectstore.Upload, error) {
+	f.disk.Lock()
+	defer f.disk.Unlock()
+	uploads := f.freeAborts()
+	if len(uploads) == 0 {
+		return nil, nil
+	}
+	if !f.onDisk {
+		return uploads, fmt.Errorf("abort uploads of %s: no record names them: %w", f.id, ErrDropped)
+	}
+	return uploads, f.saveLocked(false)
+}
+
+// freeAborts takes what nothing else aborts or sends parts for.
+func (f *File) freeAborts() []objectstore.Upload {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.dropped && f.onDisk && !f.bare {
+		return nil
+	}
 	var uploads []objectstore.Upload
 	for _, u := range f.rec.Aborts {
 		flies := slices.ContainsFunc(f.ending, func(s *sending) bool { return s.upload != nil && *s.upload == u })
@@ -154,19 +172,6 @@ func (f *File) takeAborts() []objectstore.Upload {
 	}
 	f.freeing = append(f.freeing, uploads...)
 	return uploads
-}
-
-// nameAborts makes sure that the record on disk names what is aborted.
-func (f *File) nameAborts(uploads []objectstore.Upload) error {
-	if len(uploads) == 0 {
-		return nil
-	}
-	f.disk.Lock()
-	defer f.disk.Unlock()
-	if !f.onDisk {
-		return fmt.Errorf("abort uploads of %s: no record names them: %w", f.id, ErrDropped)
-	}
-	return f.saveLocked(false)
 }
 
 // aborted takes done out of the record, and what is left of a write without bytes

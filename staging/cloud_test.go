@@ -90,8 +90,9 @@ func (c *cloud) take() []string {
 
 func (c *cloud) note(format string, args ...any) { c.log = append(c.log, fmt.Sprintf(format, args...)) }
 
-// isNamed looks for the upload in the records on disk.
-func (c *cloud) isNamed(u objectstore.Upload) bool {
+// isNamed looks for the upload in the records on disk. One is torn if it was written
+// while it was read: its file is the next one's.
+func (c *cloud) isNamed(u objectstore.Upload) (named, torn bool) {
 	records, _ := filepath.Glob(filepath.Join(c.dir, "*", recordName))
 	for _, path := range records {
 		raw, err := os.ReadFile(path)
@@ -99,22 +100,25 @@ func (c *cloud) isNamed(u objectstore.Upload) bool {
 			continue
 		}
 		rec, err := parseRecord(filepath.Base(filepath.Dir(path)), raw)
-		if err == nil && (rec.Upload != nil && *rec.Upload == u || slices.Contains(rec.Aborts, u)) {
-			return true
+		if err != nil {
+			torn = true
+		} else if rec.Upload != nil && *rec.Upload == u || slices.Contains(rec.Aborts, u) {
+			return true, false
 		}
 	}
-	return false
+	return false, torn
 }
 
-// named fails the test if no record on disk names the upload. A record's file may be
-// the next one's while it is read here: it is looked for again.
+// named fails the test if no record on disk names the upload. It looks again as long
+// as records are being written.
 func (c *cloud) named(op string, u objectstore.Upload) {
-	for range 10 {
-		if c.isNamed(u) {
-			return
-		}
+	named, torn := c.isNamed(u)
+	for n := 0; torn && n < 10; n++ {
+		named, torn = c.isNamed(u)
 	}
-	c.tb.Errorf("%s of upload %s, which no record names", op, u.ID)
+	if !named {
+		c.tb.Errorf("%s of upload %s, which no record names", op, u.ID)
+	}
 }
 
 func (c *cloud) newTag() string {
@@ -182,8 +186,8 @@ func (c *cloud) CreateUpload(ctx context.Context, loc objectstore.Location, _ ob
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.note("create")
-	u := objectstore.Upload{Location: loc, ID: fmt.Sprintf("u%04d", len(c.uploads)+c.tag)}
 	c.tag++
+	u := objectstore.Upload{Location: loc, ID: fmt.Sprintf("u%04d", c.tag)}
 	c.uploads[u.ID] = &cloudUpload{u, make(map[int][]byte), make(map[int]string)}
 	return u, nil
 }

@@ -151,6 +151,7 @@ func (f *File) dropIdle() bool {
 }
 
 func (f *File) drop() error {
+	f.disk.Lock() // a record that is being written does not miss an upload because of it
 	f.mu.Lock()
 	done := f.dropped
 	if !done {
@@ -158,6 +159,7 @@ func (f *File) drop() error {
 		f.abandonLocked()
 	}
 	f.mu.Unlock()
+	f.disk.Unlock()
 	if done {
 		return nil
 	}
