@@ -12,18 +12,18 @@ import (
 // bytes.
 const smallBegin = 64 << 10
 
-// Begin starts the fetch of the version's first bytes, and returns when the
-// store has begun to answer, with Fetch's error if it refused: where the head of
-// an answer tells the version, it proves that this one is there. A version of up
-// to Options.Whole bytes is fetched whole. It asks nothing if the first bytes are
-// there, and waits for an answer that is on its way. When ctx is done it returns
+// Begin starts the fetch of the version's first bytes, or with tail of its last ones
+// (tailOf says how many), and returns when the store has begun to answer, with Fetch's
+// error if it refused: where the head of an answer tells the version, it proves that
+// this one is there. A version of up to Options.Whole bytes is fetched whole. It asks
+// nothing if those bytes are there, and waits for an answer that is on its way. When ctx is done it returns
 // ctx's error at once, and the fetch goes on. It is no read: read-ahead does not
 // know of it. asked tells whether the store was asked, or is being: not where the
 // bytes are there, which proves nothing of the store.
-func (h *Handle) Begin(ctx context.Context) (asked bool, err error) {
+func (h *Handle) Begin(ctx context.Context, tail bool) (asked bool, err error) {
 	if err = h.begin(); err == nil {
 		defer h.end()
-		asked, err = h.beginFetch(ctx)
+		asked, err = h.beginFetch(ctx, tail)
 	}
 	if err != nil {
 		return asked, fmt.Errorf("begin %q: %w", h.file.version.Key, err)
@@ -31,12 +31,12 @@ func (h *Handle) Begin(ctx context.Context) (asked bool, err error) {
 	return asked, nil
 }
 
-func (h *Handle) beginFetch(ctx context.Context) (asked bool, err error) {
+func (h *Handle) beginFetch(ctx context.Context, tail bool) (asked bool, err error) {
 	if h.file.version.Size == 0 {
 		return true, h.beginUncached(ctx)
 	}
 	for again := false; ; again = true {
-		t, own, err := h.cache.first(ctx, h)
+		t, own, err := h.cache.first(ctx, h, tail)
 		if errors.Is(err, errNoMemory) {
 			return true, h.beginUncached(ctx)
 		}
@@ -55,26 +55,30 @@ func (h *Handle) beginFetch(ctx context.Context) (asked bool, err error) {
 	}
 }
 
-// first returns the fetch of the first block, and whether it was started here;
-// nil if the block is there.
-func (c *Cache) first(ctx context.Context, h *Handle) (t *fetch, own bool, err error) {
+// first returns the fetch of the first bytes, or the last ones, and whether it was
+// started here; nil if they are there.
+func (c *Cache) first(ctx context.Context, h *Handle, tail bool) (t *fetch, own bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.closed {
 		return nil, false, ErrClosed
 	}
-	if b := h.file.blocks[0]; b != nil {
+	count := c.units(h.file.version.Size)
+	from, until := int64(0), min(c.perBlock, count)
+	switch {
+	case h.file.version.Size <= c.whole:
+		until = count
+	case tail:
+		from, until = count-c.tailOf(h.file.version.Size), count
+	}
+	if b := h.file.blocks[from]; b != nil {
 		if b.filled.Load() == int64(len(b.buf)) {
 			return nil, false, nil
 		}
 		return b.fetch, false, nil
 	}
-	until := int64(1)
-	if h.file.version.Size <= c.whole {
-		until = c.blocksOf(h.file)
-	}
-	t = c.fetchLocked(ctx, h, 0, until, func(i int64) need {
-		if i > 0 {
+	t = c.fetchLocked(ctx, h, from, until, func(i, _ int64) need {
+		if i > from {
 			return need{prio: budget.Speculation, ahead: true}
 		}
 		return need{prio: budget.Read, ahead: true, now: true}
@@ -83,6 +87,13 @@ func (c *Cache) first(ctx context.Context, h *Handle) (t *fetch, own bool, err e
 		return nil, false, errNoMemory
 	}
 	return t, true, nil
+}
+
+// tailOf is how many units Begin fetches of the end of a version of that many bytes:
+// a 512th, 64 KiB to 1 MiB. Footers of column files are some kilobytes for each
+// 100 MiB and rarely more; the next read fetches the rest of one that is.
+func (c *Cache) tailOf(size int64) int64 {
+	return max(1, min(c.units(size/512), c.perBlock))
 }
 
 // why is err, or why a fetch met it: that the cache was closed.

@@ -14,7 +14,7 @@ const smallUnit = 4 << 10
 // block is a piece of a version: whole, arriving or failed.
 type block struct {
 	file  *file
-	index int64
+	index int64  // of its first unit
 	buf   []byte // the block's exact length; its capacity is what the budget counts
 	ahead bool   // fetched by read-ahead or Begin: its failure is nobody's yet
 	fetch *fetch // that fills it
@@ -24,7 +24,9 @@ type block struct {
 	refs       int // readers, and the fetch while it runs
 	detached   bool
 	unread     bool   // by anybody, so far
-	prev, next *block // in Cache.mu.idle or Cache.mu.ahead; nil elsewhere
+	read       int64  // bytes given to readers
+	list       *lru   // that it is in, or nil
+	prev, next *block // in list
 
 	// filled bytes of buf are there, and never change again.
 	filled atomic.Int64
@@ -96,10 +98,11 @@ func (b *block) change(end int64) (<-chan struct{}, error) {
 	return b.mu.more, nil
 }
 
-// blockLen is the exact length of the version's i-th block.
-func (c *Cache) blockLen(f *file, i int64) int64 {
-	return min(c.blockSize, f.version.Size-i*c.blockSize)
-}
+// start is the offset of the block in its version.
+func (c *Cache) start(b *block) int64 { return b.index * c.unit }
+
+// units is how many units n bytes are.
+func (c *Cache) units(n int64) int64 { return (n + c.unit - 1) / c.unit }
 
 // need is why a block is wanted.
 type need struct {
@@ -108,20 +111,41 @@ type need struct {
 	now   bool // somebody waits for this very block: more is evicted for it
 }
 
-// newBlockLocked adds an empty block with one reference to f, or returns nil if
-// there is no memory even after eviction.
-func (c *Cache) newBlockLocked(f *file, i int64, why need) *block {
-	n := c.blockLen(f, i)
+// newBlockLocked adds an empty block of the units from i to before end, with one
+// reference, to f, or returns nil if there is no memory even after eviction.
+func (c *Cache) newBlockLocked(f *file, i, end int64, why need) *block {
+	n := min(end*c.unit, f.version.Size) - i*c.unit
+	if why.ahead && !why.now && !c.mayAheadLocked(n) {
+		return nil
+	}
 	buf := c.takeLocked(n, why)
 	if buf == nil {
 		return nil
 	}
 	b := &block{file: f, index: i, buf: buf[:n], refs: 1, ahead: why.ahead, unread: true}
-	f.blocks[i] = b
+	for ; i < end; i++ {
+		f.blocks[i] = b
+	}
 	f.unread++
+	c.mu.unread += int64(cap(buf))
 	c.mu.stats.Blocks++
 	c.mu.stats.Bytes += int64(cap(buf))
 	return b
+}
+
+// mayAheadLocked tells whether n bytes more may be read ahead. What was read ahead of
+// readers that rest makes room.
+func (c *Cache) mayAheadLocked(n int64) bool {
+	limit := (c.window + c.window/2) * c.unit
+	for c.mu.unread+n > limit {
+		b := c.mu.ahead.oldest()
+		if b == nil || b.file.active > 0 {
+			return c.mu.unread+n <= limit
+		}
+		c.mu.stats.Evictions++
+		c.detachLocked(b)
+	}
+	return true
 }
 
 // takeLocked returns a buffer for n bytes that the budget has counted. A victim
@@ -163,8 +187,10 @@ func (c *Cache) victimLocked(all bool) *block {
 	if unread != nil && c.idleLocked(unread.file) {
 		return unread
 	}
-	if b := c.mu.idle.oldest(); b != nil {
-		return b
+	for _, l := range []*lru{&c.mu.done, &c.mu.idle} {
+		if b := l.oldest(); b != nil {
+			return b
+		}
 	}
 	if all {
 		return unread
@@ -183,8 +209,8 @@ func (c *Cache) abandonLocked(f *file) {
 		return
 	}
 	for _, b := range f.blocks {
-		if b.unread && b.next != nil {
-			c.mu.ahead.remove(b)
+		if b.list == &c.mu.ahead {
+			b.drop()
 			c.mu.ahead.pushOldest(b)
 		}
 	}
@@ -202,11 +228,11 @@ func (c *Cache) stealLocked(b *block) []byte {
 // unlinkLocked takes b out of the index and the idle list.
 func (c *Cache) unlinkLocked(b *block) {
 	b.detached = true
-	delete(b.file.blocks, b.index)
-	if b.unread {
-		b.file.unread--
+	for i := range c.units(int64(len(b.buf))) {
+		delete(b.file.blocks, b.index+i)
 	}
-	c.mu.idle.remove(b)
+	c.seenLocked(b)
+	b.drop()
 	c.mu.stats.Blocks--
 	c.forgetLocked(b.file)
 }
@@ -233,10 +259,22 @@ func (c *Cache) freeLocked(b *block) {
 	}
 }
 
-// unpin ends one use of b. Idle memory that others wait for goes at once.
-func (c *Cache) unpin(b *block) {
+// seenLocked: the block is no longer one that nobody has read.
+func (c *Cache) seenLocked(b *block) {
+	if !b.unread {
+		return
+	}
+	b.unread = false
+	b.file.unread--
+	c.mu.unread -= int64(cap(b.buf))
+}
+
+// unpin ends one use of b, for which n bytes were read. Idle memory that others wait
+// for goes at once.
+func (c *Cache) unpin(b *block, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	b.read += int64(n)
 	c.unpinLocked(b)
 }
 
@@ -251,22 +289,26 @@ func (c *Cache) unpinLocked(b *block) {
 	case c.budget.Wanted() > 0:
 		c.mu.stats.Evictions++
 		c.detachLocked(b)
-	case !b.unread:
-		c.mu.idle.push(b)
-	case b.file.handles == 0:
+	case b.unread && b.file.handles == 0:
 		c.mu.ahead.pushOldest(b)
-	default:
+	case b.unread:
 		c.mu.ahead.push(b)
+	case b.read >= int64(len(b.buf)):
+		c.mu.done.push(b)
+		for c.mu.done.bytes > c.keepDone {
+			c.detachLocked(c.mu.done.oldest())
+		}
+	default:
+		c.mu.idle.push(b)
 	}
 }
 
 // pinLocked begins a reader's use of a block that is in the index.
 func (c *Cache) pinLocked(b *block) {
 	b.refs++
-	c.mu.idle.remove(b)
+	b.drop()
 	if b.unread {
-		b.unread = false
-		b.file.unread--
+		c.seenLocked(b)
 		c.mu.firsts++
 	}
 	b.file.read = c.mu.firsts
@@ -289,29 +331,32 @@ func (c *Cache) shrink(n int64) {
 
 // lru is a list of blocks through their own links, so that moving one allocates
 // nothing. root.next is the newest.
-type lru struct{ root block }
+type lru struct {
+	root  block
+	bytes int64
+}
 
 func (l *lru) init() { l.root.prev, l.root.next = &l.root, &l.root }
 
-func (l *lru) push(b *block) {
-	b.prev, b.next = &l.root, l.root.next
-	b.prev.next, b.next.prev = b, b
-}
+func (l *lru) push(b *block) { l.insert(b, &l.root, l.root.next) }
 
 // pushOldest makes b the first to go.
-func (l *lru) pushOldest(b *block) {
-	b.prev, b.next = l.root.prev, &l.root
-	b.prev.next, b.next.prev = b, b
+func (l *lru) pushOldest(b *block) { l.insert(b, l.root.prev, &l.root) }
+
+func (l *lru) insert(b, before, after *block) {
+	b.list, b.prev, b.next = l, before, after
+	before.next, after.prev = b, b
+	l.bytes += int64(cap(b.buf))
 }
 
-// remove does nothing to a block that is in no list; of which it is does not
-// matter.
-func (l *lru) remove(b *block) {
-	if b.next == nil {
+// drop takes b out of the list that it is in, if any.
+func (b *block) drop() {
+	if b.list == nil {
 		return
 	}
+	b.list.bytes -= int64(cap(b.buf))
 	b.prev.next, b.next.prev = b.next, b.prev
-	b.prev, b.next = nil, nil
+	b.list, b.prev, b.next = nil, nil, nil
 }
 
 func (l *lru) oldest() *block {

@@ -1,8 +1,9 @@
 // Package cache reads ranges of immutable versions of objects, from memory
 // where it can.
 //
-// Bytes are kept in blocks of one size by (bucket, key, ETag, size, index), and
-// fetched as ranges of one or more blocks. Guarantees:
+// Bytes are known in units of one size by (bucket, key, ETag, size, index), kept in
+// blocks of one unit or several that follow each other, and fetched as ranges of one
+// or more blocks. Guarantees:
 //
 //   - one fetch of a block at a time, however many readers: they all read from
 //     the same block, and get their bytes as these arrive;
@@ -16,9 +17,11 @@
 //     reads go past the cache, and never wait for memory;
 //   - a block that someone reads is not given to another; idle blocks go least
 //     recently used first, also when others wait for memory, and those before
-//     them that were read ahead and that nobody came for;
+//     them that were read ahead and that nobody came for, or that were read to their
+//     end: the reader's own cache has those, and few are kept;
 //   - who reads on from where reading was is read ahead of, by several fetches
-//     at once, for one connection is slower than a reader; others are not.
+//     at once, for one connection is slower than a reader; others are not. All who
+//     are read ahead of share one window, and who rests gives his part back.
 //
 // Memory of freed blocks passes through a pool that the garbage collector
 // empties; the budget does not count what lies there.
@@ -33,16 +36,19 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/internal/budget"
 )
 
 // Defaults of Options, in bytes.
 const (
+	DefaultUnit      = 64 << 10
 	DefaultBlockSize = 1 << 20
-	DefaultPart      = 4 << 20
-	DefaultWindow    = 32 << 20
+	DefaultPart      = 2 << 20
+	DefaultWindow    = 64 << 20
 	DefaultWhole     = 8 << 20
+	DefaultDone      = 16 << 20
 )
 
 // ErrClosed means that the cache or the handle was closed.
@@ -50,14 +56,22 @@ var ErrClosed = errors.New("cache closed")
 
 // Options of a cache; the zero value keeps nothing, as it has no memory.
 type Options struct {
-	Budget    *budget.Budget // shared by the process; nil: no memory
-	BlockSize int64          // bytes; 0: DefaultBlockSize
+	Budget *budget.Budget // shared by the process; nil: no memory
+	// BlockSize is what is kept, and dropped, as one at most, in bytes; a multiple of
+	// Unit. 0: DefaultBlockSize.
+	BlockSize int64
+	// Unit is the least that is fetched, in bytes: reads are rounded to it. 0:
+	// DefaultUnit, or BlockSize if that is less.
+	Unit int64
 	// Part is what one fetch asks for at most, in bytes, rounded down to whole
 	// blocks but one; 0: DefaultPart.
 	Part int64
-	// Window is how far a sequential reader is read ahead of, in bytes, as far as
-	// half the budget allows; 0: DefaultWindow, less than 0: not at all.
+	// Window is how far sequential readers are read ahead of, in bytes, all together,
+	// as far as half the budget allows; 0: DefaultWindow, less than 0: not at all.
 	Window int64
+	// Done is how many bytes are kept at most that were read to the end of their
+	// block; 0: DefaultDone.
+	Done int64
 	// Whole is the size in bytes of the largest version that is fetched at once
 	// when it is read from its start; 0: DefaultWhole, less than 0: none is.
 	Whole int64
@@ -92,9 +106,12 @@ type Stats struct {
 type Cache struct {
 	budget    *budget.Budget
 	blockSize int64
-	part      int64     // blocks
-	window    int64     // blocks
+	unit      int64
+	perBlock  int64     // units
+	part      int64     // units
+	window    int64     // units
 	whole     int64     // bytes
+	keepDone  int64     // bytes
 	pool      sync.Pool // *[]byte of blockSize
 	unhook    func()    // from the budget
 	running   sync.WaitGroup
@@ -107,7 +124,10 @@ type Cache struct {
 		files   map[name][]*file
 		idle    lru   // whole blocks that nobody reads at the moment
 		ahead   lru   // whole blocks that nobody ever read
+		done    lru   // whole blocks that were read to their end
+		unread  int64 // bytes of blocks that nobody ever read, those on their way too
 		firsts  int64 // reads of a block that were the first of it
+		readers readers
 		fetches map[*fetch]context.CancelFunc
 		stats   Stats
 	}
@@ -120,9 +140,11 @@ type name struct{ bucket, key string }
 type file struct {
 	version Version
 	handles int
-	blocks  map[int64]*block
-	unread  int   // of blocks
-	read    int64 // Cache.mu.firsts when a reader was here last
+	active  int              // handles of it that are read ahead of, and do not rest
+	at      time.Time        // of the last read
+	blocks  map[int64]*block // by unit; a block is there once for each of its units
+	unread  int              // of blocks
+	read    int64            // Cache.mu.firsts when a reader was here last
 }
 
 // New returns an empty cache.
@@ -134,13 +156,17 @@ func New(o Options) *Cache {
 	if c.blockSize <= 0 {
 		c.blockSize = DefaultBlockSize
 	}
-	c.part = max(orDefault(o.Part, DefaultPart)/c.blockSize, 1)
-	c.window = max(min(orDefault(o.Window, DefaultWindow), c.budget.Max()/2)/c.blockSize, 0)
+	c.unit = min(orDefault(o.Unit, DefaultUnit), c.blockSize)
+	c.perBlock = c.blockSize / c.unit
+	c.part = max(orDefault(o.Part, DefaultPart)/c.blockSize, 1) * c.perBlock
+	c.window = max(min(orDefault(o.Window, DefaultWindow), c.budget.Max()/2)/c.unit, 0)
 	c.whole = orDefault(o.Whole, DefaultWhole)
+	c.keepDone = orDefault(o.Done, DefaultDone)
 	c.mu.files = make(map[name][]*file)
 	c.mu.fetches = make(map[*fetch]context.CancelFunc)
 	c.mu.idle.init()
 	c.mu.ahead.init()
+	c.mu.done.init()
 	c.unhook = c.budget.OnPressure(c.shrink)
 	return c
 }
@@ -220,6 +246,7 @@ func (c *Cache) Stats() Stats {
 func (c *Cache) Close() {
 	c.mu.Lock()
 	c.mu.closed = true
+	c.mu.readers.stop()
 	for _, cancel := range c.mu.fetches {
 		cancel()
 	}

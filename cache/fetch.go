@@ -35,8 +35,8 @@ func (c *Cache) pin(ctx context.Context, h *Handle, index int64, want span) (b *
 		c.mu.stats.Hits++
 	} else {
 		c.mu.stats.Misses++
-		t := c.fetchLocked(ctx, h, index, want.until, func(i int64) need {
-			n := want.need(i)
+		t := c.fetchLocked(ctx, h, index, want.until, func(i, end int64) need {
+			n := want.need(i, end)
 			n.now = i == index
 			return n
 		})
@@ -55,23 +55,25 @@ func (c *Cache) pin(ctx context.Context, h *Handle, index int64, want span) (b *
 	return b, want.until, nil
 }
 
-// fetchLocked starts one fetch of the missing block at index and of those after
+// fetchLocked starts one fetch of the missing unit at index and of those after
 // it that are missing too, as far as until, the size of a part and memory allow.
 // nil if there is no memory for the first.
-func (c *Cache) fetchLocked(ctx context.Context, h *Handle, index, until int64, why func(block int64) need) *fetch {
+func (c *Cache) fetchLocked(ctx context.Context, h *Handle, index, until int64, why func(unit, end int64) need) *fetch {
 	end := index + 1
 	for end < until && h.file.blocks[end] == nil {
 		end++
 	}
 	end = partEnd(index, end, c.partOf(h.file))
 	t := &fetch{open: h.fetch, opened: make(chan struct{})}
-	for i := index; i < end; i++ {
-		b := c.newBlockLocked(h.file, i, why(i))
+	for i := index; i < end; {
+		next := min((i/c.perBlock+1)*c.perBlock, end)
+		b := c.newBlockLocked(h.file, i, next, why(i, next))
 		if b == nil {
 			break
 		}
 		b.fetch = t
 		t.blocks = append(t.blocks, b)
+		i = next
 	}
 	if len(t.blocks) == 0 {
 		return nil
@@ -88,16 +90,12 @@ func (c *Cache) fetchLocked(ctx context.Context, h *Handle, index, until int64, 
 	return t
 }
 
-// partOf is the most blocks that one fetch of f covers.
+// partOf is the most units that one fetch of f covers.
 func (c *Cache) partOf(f *file) int64 {
 	if f.version.Size <= c.whole {
-		return c.blocksOf(f)
+		return c.units(f.version.Size)
 	}
 	return c.part
-}
-
-func (c *Cache) blocksOf(f *file) int64 {
-	return (f.version.Size + c.blockSize - 1) / c.blockSize
 }
 
 // fill reads the range into the blocks, each of which is done with when it is whole.
@@ -106,7 +104,7 @@ func (c *Cache) fill(ctx context.Context, t *fetch) error {
 	for _, b := range t.blocks {
 		n += int64(len(b.buf))
 	}
-	body, err := t.open(ctx, t.blocks[0].index*c.blockSize, n)
+	body, err := t.open(ctx, c.start(t.blocks[0]), n)
 	t.err = err
 	close(t.opened)
 	if err != nil {
@@ -118,7 +116,7 @@ func (c *Cache) fill(ctx context.Context, t *fetch) error {
 			return err
 		}
 		t.whole++
-		c.unpin(b)
+		c.unpin(b, 0)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	iofs "io/fs"
 	"sync"
+	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/internal/budget"
 )
@@ -23,10 +24,14 @@ type Handle struct {
 
 	mu struct {
 		sync.Mutex
-		stream stream
+		ahead  readahead
 		active int // reads at work
 		closed bool
 	}
+
+	// Guarded by Cache.mu.
+	reading bool      // it is in Cache.mu.readers
+	at      time.Time // of the last read
 }
 
 func newHandle(c *Cache, f *file, fetch Fetch) *Handle {
@@ -41,7 +46,7 @@ func (h *Handle) Close() {
 	h.mu.closed = true
 	h.mu.Unlock()
 	if last {
-		h.cache.release(h.file)
+		h.cache.release(h)
 	}
 }
 
@@ -56,21 +61,26 @@ func (h *Handle) begin() error {
 	return nil
 }
 
-// ahead tells the stream of a read, and returns how far to fetch.
+// ahead tells the read-ahead of a read, and returns how far to fetch.
 func (h *Handle) ahead(first, last int64) (until int64) {
 	c := h.cache
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.mu.stream.next(first, last, limits{
-		count: c.blocksOf(h.file), part: c.partOf(h.file), window: c.window, whole: h.file.version.Size <= c.whole,
+	until = h.mu.ahead.next(first, last, limits{
+		count: c.units(h.file.version.Size), part: c.partOf(h.file), window: c.share(h),
+		start: c.perBlock, gap: c.perBlock / 2, back: c.perBlock, whole: h.file.version.Size <= c.whole,
 	})
+	if until > last+1 {
+		c.readAhead(h)
+	}
+	return until
 }
 
-// short tells the stream that there was memory only for what is before edge.
+// short tells the read-ahead that there was memory only for what is before edge.
 func (h *Handle) short(edge int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.mu.stream.short(edge)
+	h.mu.ahead.short(edge)
 }
 
 func (h *Handle) end() {
@@ -79,14 +89,16 @@ func (h *Handle) end() {
 	last := h.mu.closed && h.mu.active == 0
 	h.mu.Unlock()
 	if last {
-		h.cache.release(h.file)
+		h.cache.release(h)
 	}
 }
 
-// release ends a handle's hold on f.
-func (c *Cache) release(f *file) {
+// release ends a handle's hold on its version.
+func (c *Cache) release(h *Handle) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.restLocked(h)
+	f := h.file
 	f.handles--
 	if f.handles == 0 {
 		c.abandonLocked(f)
@@ -110,13 +122,15 @@ func (h *Handle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 		return 0, io.EOF
 	}
 	want := p[:min(int64(len(p)), size-off)]
-	first, last := off/h.cache.blockSize, (off+int64(len(want))-1)/h.cache.blockSize
 	if err := h.begin(); err != nil {
 		return 0, fmt.Errorf("read %q: %w", h.file.version.Key, err)
 	}
 	defer h.end()
 
-	n, err := h.read(ctx, want, off, span{last: last, until: h.ahead(first, last)})
+	n, err := h.read(ctx, want, off, func(b *block, from int64, part []byte) {
+		copy(part, b.buf[from:])
+		h.cache.unpin(b, len(part))
+	})
 	if err != nil {
 		return n, fmt.Errorf("read %q at %d: %w", h.file.version.Key, off+int64(n), err)
 	}
@@ -126,27 +140,29 @@ func (h *Handle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// span is what a read wants fetched from the block where it is: up to last for
+// span is what a read wants fetched from the unit where it is: up to last for
 // itself, and ahead of it before until.
 type span struct{ last, until int64 }
 
-// need is why the read wants a block.
-func (s span) need(block int64) need {
-	if block > s.last {
+// need is why the read wants a block from unit on.
+func (s span) need(unit, _ int64) need {
+	if unit > s.last {
 		return need{prio: budget.Speculation, ahead: true}
 	}
 	return need{prio: budget.Read}
 }
 
-// read fills p, which lies within the version, block by block.
-func (h *Handle) read(ctx context.Context, p []byte, off int64, want span) (int, error) {
+// read has use called for each piece of p, which lies within the version, with the
+// pinned block that has its bytes from offset from on; use unpins the block. Bytes
+// that there is no memory for are put into p.
+func (h *Handle) read(ctx context.Context, p []byte, off int64, use func(b *block, from int64, part []byte)) (int, error) {
+	c := h.cache
+	first, last := off/c.unit, (off+int64(len(p))-1)/c.unit
+	want := span{last: last, until: h.ahead(first, last)}
 	n := 0
 	for n < len(p) {
 		at := off + int64(n)
-		index := at / h.cache.blockSize
-		from := at - index*h.cache.blockSize
-		part := p[n : n+int(min(int64(len(p)-n), h.cache.blockLen(h.file, index)-from))]
-		err := h.readBlock(ctx, index, want, part, from)
+		b, err := h.await(ctx, at, int64(len(p)-n), want)
 		if errors.Is(err, errNoMemory) {
 			m, direct := h.readUncached(ctx, p[n:], at)
 			return n + m, direct
@@ -154,30 +170,34 @@ func (h *Handle) read(ctx context.Context, p []byte, off int64, want span) (int,
 		if err != nil {
 			return n, err
 		}
+		from := at - c.start(b)
+		part := p[n : n+int(min(int64(len(p)-n), int64(len(b.buf))-from))]
+		use(b, from, part)
 		n += len(part)
 	}
 	return n, nil
 }
 
-// readBlock copies the bytes of one block from offset from on. That read-ahead
-// failed is not this reader's failure: it asks once more for itself.
-func (h *Handle) readBlock(ctx context.Context, index int64, want span, part []byte, from int64) error {
+// await returns the pinned block that has the byte at off, when that and those of the
+// n that follow are there as far as it has them. That read-ahead failed is not this
+// reader's failure: it asks once more for itself.
+func (h *Handle) await(ctx context.Context, off, n int64, want span) (*block, error) {
+	c := h.cache
 	for again := false; ; again = true {
-		b, reached, err := h.cache.pin(ctx, h, index, want)
+		b, reached, err := c.pin(ctx, h, off/c.unit, want)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if reached < want.until {
 			h.short(max(reached, want.last+1))
 		}
-		err = b.await(ctx, from+int64(len(part)))
-		if err == nil {
-			copy(part, b.buf[from:])
+		if err = b.await(ctx, min(off-c.start(b)+n, int64(len(b.buf)))); err == nil {
+			return b, nil
 		}
 		ahead := b.ahead
-		h.cache.unpin(b)
-		if err == nil || again || !ahead || ctx.Err() != nil || errors.Is(err, ErrClosed) {
-			return err
+		c.unpin(b, 0)
+		if again || !ahead || ctx.Err() != nil || errors.Is(err, ErrClosed) {
+			return nil, err
 		}
 	}
 }

@@ -4,81 +4,83 @@ import "testing"
 
 type asked struct{ first, last, until int64 }
 
-func TestReadAheadWindow(t *testing.T) {
-	narrow := limits{count: 100, part: 8, window: 8}
-	wide := limits{count: 1000, part: 4, window: 32}
+// mib is a mebibyte in units of the default size.
+const mib = 16
+
+// usual are the limits of a large version with the defaults.
+var usual = limits{count: 1024 * mib, part: 2 * mib, window: 64 * mib, start: mib, gap: mib / 2, back: mib}
+
+func TestReadAhead(t *testing.T) {
+	small := usual
+	small.count, small.part, small.whole = 5*mib, 5*mib, true
+	short := usual
+	short.count = 3 * mib
+	none := usual
+	none.window = 0
+	narrow := usual
+	narrow.window = mib
 	for name, c := range map[string]struct {
 		limits limits
 		reads  []asked
 	}{
-		"the first read asks for itself": {narrow, []asked{{0, 0, 1}}},
-		"a large first read asks for itself": {
-			narrow, []asked{{0, 3, 4}},
-		},
-		"sequential reads double the window up to 8": {narrow, []asked{
+		"the first read asks for itself": {usual, []asked{{0, 0, 1}}},
+		"reading on widens the window with what was read, by parts at multiples": {usual, []asked{
+			{0, 1, 2}, {2, 3, 20}, {4, 5, 6}, {6, 7, 40}, {8, 9, 10}, {10, 11, 12},
+			{12, 13, 64}, {14, 15, 16}, {16, 31, 160}, {32, 47, 224}, {48, 63, 320},
+		}},
+		"a wide window moves on by parts": {usual, []asked{
+			{0, 1023, 1024},
+			{1024, 1039, 2048},
+			{1040, 1055, 2080},
+			{1056, 1071, 1072},
+			{1072, 1087, 2112},
+			{1088, 1103, 1104},
+		}},
+		"pieces out of order are sequential": {usual, []asked{
+			{0, 15, 16}, {32, 47, 48},
+		}},
+		"a forward gap is read through": {usual, []asked{{0, 1, 2}, {2, 3, 20}, {12, 12, 32 + 32}}},
+		"inside the window every place is near": {usual, []asked{
+			{0, 255, 256}, {256, 271, 1280}, {800, 815, 1824}, {700, 701, 702},
+		}},
+		"a short step back is free": {usual, []asked{{0, 15, 16}, {16, 31, 160}, {18, 19, 20}, {32, 47, 224}}},
+		"random reads ask for themselves": {usual, []asked{
+			{5000, 5003, 5004}, {200, 203, 204}, {9000, 9004, 9005}, {300, 303, 304}, {7000, 7003, 7004},
+		}},
+		"pieces of one length, read in two": {usual, []asked{
+			{5000, 5015, 5016},
+			{200, 215, 216}, {216, 216, 217 + 16}, // a jump may be a seek
+			{9000, 9015, 9016}, {9016, 9016, 9017},
+			{300, 315, 316}, {316, 316, 317},
+			{7000, 7015, 7016}, {7016, 7016, 7017},
+		}},
+		"chunks of one length are fetched to their end": {usual, []asked{
 			{0, 0, 1},
-			{1, 1, 3},
-			{2, 2, 5},
-			{3, 3, 8},
-			{4, 4, 5},
-			{5, 5, 14},
-			{6, 6, 7},
-			{9, 9, 10}, // a jump inside the window is a jump
+			{5000, 5007, 5008}, {5008, 5015, 5032}, {5016, 5019, 5020},
+			{200, 207, 208}, {208, 215, 216}, {216, 219, 220},
+			{9000, 9001, 9002}, {9002, 9003, 9020}, {9004, 9019, 9020},
 		}},
-		"a wide window moves on by parts that begin at multiples": {wide, []asked{
-			{0, 0, 1},
-			{1, 1, 3},
-			{2, 2, 5},
-			{3, 3, 8},
-			{4, 4, 5},
-			{5, 5, 12},
-			{6, 6, 7},
-			{7, 7, 24},
-			{8, 8, 9},
-			{9, 9, 10},
-			{10, 10, 11},
-			{11, 11, 44},
-			{12, 12, 13},
-			{13, 13, 14},
-			{14, 14, 15},
-			{15, 15, 48},
-			{16, 16, 17},
-			{17, 17, 18},
-			{18, 18, 19},
-			{19, 19, 52},
+		"random reading that turns sequential": {usual, []asked{
+			{5000, 5000, 5001}, {200, 200, 201}, {9000, 9000, 9001}, {300, 300, 301},
+			{301, 316, 317}, {317, 332, 448}, {333, 348, 544},
 		}},
-		"pieces of one block do not widen the window twice": {narrow, []asked{
-			{0, 0, 1}, {0, 0, 2}, {0, 0, 1}, {0, 0, 1}, {1, 1, 4}, {1, 1, 2}, {1, 1, 2}, {2, 2, 7},
+		"two places are two streams": {usual, []asked{
+			{0, 15, 16}, {8000, 8015, 8016}, {16, 31, 48}, {8016, 8031, 8048}, {32, 47, 224}, {8032, 8047, 8224},
 		}},
-		"pieces out of order are sequential": {narrow, []asked{
-			{0, 0, 1}, {1, 1, 3}, {0, 0, 1}, {2, 2, 5}, {1, 1, 2}, {3, 3, 8},
+		"never past the end":       {short, []asked{{0, 15, 16}, {16, 31, 48}, {32, 47, 48}}},
+		"one unit":                 {limits{count: 1, part: 32, window: 1024, start: 16}, []asked{{0, 0, 1}, {0, 0, 1}}},
+		"no window":                {none, []asked{{0, 1, 2}, {2, 3, 4}, {4, 5, 6}}},
+		"a window less than parts": {narrow, []asked{{0, 1, 2}, {2, 3, 20}, {4, 11, 28}, {12, 13, 14}}},
+		"all of a small version from its start": {small, []asked{
+			{0, 0, 80}, {1, 1, 2}, {40, 40, 41}, {0, 0, 80},
 		}},
-		"a jump ends the window": {narrow, []asked{
-			{0, 0, 1}, {1, 1, 3}, {2, 2, 5}, {50, 50, 51}, {51, 51, 53}, {10, 10, 11}, {90, 90, 91},
-		}},
-		"random reads never read ahead": {narrow, []asked{
-			{50, 50, 51}, {20, 20, 21}, {70, 70, 71}, {3, 4, 5}, {99, 99, 100}, {0, 0, 1},
-		}},
-		"never past the end": {limits{count: 5, part: 8, window: 8}, []asked{
-			{0, 0, 1}, {1, 1, 3}, {2, 2, 5}, {3, 3, 4}, {4, 4, 5}, {4, 4, 5},
-		}},
-		"one block": {limits{count: 1, part: 8, window: 8}, []asked{{0, 0, 1}, {0, 0, 1}}},
-		"a read wider than the window": {narrow, []asked{
-			{0, 3, 4}, {4, 7, 9}, {8, 11, 14}, {12, 15, 20}, {16, 19, 28}, {20, 23, 32},
-		}},
-		"no window": {limits{count: 100, part: 4}, []asked{{0, 0, 1}, {1, 1, 2}, {2, 2, 3}}},
-		"all of a small version from its start": {limits{count: 6, part: 6, window: 32, whole: true}, []asked{
-			{0, 0, 6}, {1, 1, 2}, {4, 4, 5}, {0, 0, 6},
-		}},
-		"a small version from elsewhere": {limits{count: 6, part: 6, window: 32, whole: true}, []asked{
-			{5, 5, 6}, {2, 2, 3}, {0, 0, 6},
-		}},
+		"a small version from elsewhere": {small, []asked{{70, 75, 76}, {20, 20, 21}, {0, 0, 80}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var s stream
-			for i, r := range c.reads {
-				if got := s.next(r.first, r.last, c.limits); got != r.until {
-					t.Errorf("read %d of [%d,%d]: got %d, want %d", i, r.first, r.last, got, r.until)
+			var r readahead
+			for i, read := range c.reads {
+				if got := r.next(read.first, read.last, c.limits); got != read.until {
+					t.Errorf("read %d of [%d,%d]: got %d, want %d", i, read.first, read.last, got, read.until)
 				}
 			}
 		})
@@ -87,14 +89,13 @@ func TestReadAheadWindow(t *testing.T) {
 
 // TestReadAheadWithoutMemory: what could not be fetched is asked for again.
 func TestReadAheadWithoutMemory(t *testing.T) {
-	l := limits{count: 1000, part: 4, window: 32}
-	s := stream{begun: true, at: 99, window: 32, edge: 128}
-	for _, r := range []asked{{100, 100, 132}, {101, 101, 102}, {102, 102, 132}, {103, 103, 136}} {
-		if got := s.next(r.first, r.last, l); got != r.until {
-			t.Fatalf("read of %d: got %d, want %d", r.first, got, r.until)
+	var r readahead
+	for i, read := range []asked{{0, 1023, 1024}, {1024, 1039, 2048}, {1040, 1041, 1042}, {1042, 1043, 2048}} {
+		if got := r.next(read.first, read.last, usual); got != read.until {
+			t.Fatalf("read %d: got %d, want %d", i, got, read.until)
 		}
-		if r.first == 101 {
-			s.short(110)
+		if i == 2 {
+			r.short(1500)
 		}
 	}
 }
@@ -124,17 +125,17 @@ func FuzzReadAheadStaysWithinTheVersion(f *testing.F) {
 		if count < 1 || count > 1<<40 || part < 1 || part > 1<<20 || window < 0 || window > 1<<20 {
 			t.Skip()
 		}
-		var s stream
-		l := limits{count: count, part: part, window: window, whole: count <= part}
+		var r readahead
+		l := limits{count: count, part: part, window: window, start: min(part, 16), gap: 8, back: 16, whole: count <= part}
 		for _, b := range firsts {
 			first := int64(b) % count
 			last := min(first+int64(b>>6), count-1)
-			got := s.next(first, last, l)
+			got := r.next(first, last, l)
 			if got <= last || got > count || !l.whole && got > last+1+window {
-				t.Fatalf("read of [%d,%d] of %d blocks: until %d", first, last, count, got)
+				t.Fatalf("read of [%d,%d] of %d units: until %d", first, last, count, got)
 			}
 			if b%7 == 0 {
-				s.short(max(got-int64(b%5), last+1))
+				r.short(max(got-int64(b%5), last+1))
 			}
 		}
 	})

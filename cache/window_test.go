@@ -99,18 +99,18 @@ func TestSequentialReadsAreParallelFetchesOfParts(t *testing.T) {
 				defer c.Close()
 				s := newSource("f", 100<<20)
 				most := readThrough(t, open(t, c, s), s, 128*kib)
-				checkOnce(t, s, 4<<20)
-				if most < 7 {
-					t.Errorf("requests at one moment: got %d, want at least 7", most)
+				checkOnce(t, s, 2<<20)
+				if most < 30 {
+					t.Errorf("requests at one moment: got %d, want at least 30", most)
 				}
 				aligned, all := 0, s.fetches()
 				for _, f := range all {
-					if f.off%(4<<20) == 0 {
+					if f.off%(2<<20) == 0 {
 						aligned++
 					}
 				}
-				if aligned < 22 || len(all) > 32 {
-					t.Errorf("got %d fetches, %d at multiples of a part, want 22 of at most 32", len(all), aligned)
+				if aligned < 48 || len(all) > 56 {
+					t.Errorf("got %d fetches, %d at multiples of a part, want 48 of at most 56", len(all), aligned)
 				}
 			})
 		})
@@ -165,7 +165,7 @@ func TestRandomReadsFetchTheirOwnBlocksAlone(t *testing.T) {
 	for _, block := range rand.New(rand.NewPCG(1, 1)).Perm(9) {
 		at := int64(1+2*block) << 20
 		checkRead(t, h, s, int(at)+100, 100)
-		want = append(want, fetched{at, 1 << 20})
+		want = append(want, fetched{at, 64 * kib})
 	}
 	if len(want) == 0 {
 		t.Fatal("no reads")

@@ -2,7 +2,6 @@ package fs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -139,11 +138,31 @@ var _ gofs.FileReader = (*objectHandle)(nil)
 func (h *objectHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	work, cancel := h.node.fs.work(ctx)
 	defer cancel()
-	n, err := h.handle.ReadAt(work, dest, off)
-	if err != nil && !errors.Is(err, io.EOF) {
+	v, err := h.handle.View(work, dest, off)
+	if err != nil {
 		return nil, h.failed(err)
 	}
-	return fuse.ReadResultData(dest[:n]), 0
+	return viewResult{v}, 0
+}
+
+// viewResult is an answer that lies in the cache until it has been written.
+type viewResult struct{ *cache.View }
+
+var _ fuse.ReadResult = viewResult{}
+
+// Slices is what is written, in one writev(2), without a copy.
+func (r viewResult) Slices() ([][]byte, fuse.Status) { return r.View.Slices(), fuse.OK }
+
+// Done gives the memory back.
+func (r viewResult) Done() { r.Close() }
+
+// Bytes is for servers that do not ask for Slices.
+func (r viewResult) Bytes(buf []byte) ([]byte, fuse.Status) {
+	n := 0
+	for _, s := range r.View.Slices() {
+		n += copy(buf[n:], s)
+	}
+	return buf[:n], fuse.OK
 }
 
 // Open opens the version for reading, or begins a new version for writing.

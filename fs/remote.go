@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
+	"strings"
 	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/cache"
@@ -57,7 +59,7 @@ func (f *FS) openVersion(ctx context.Context, o objectstore.Object) (opened, err
 // those are cached by its head alone, once a TTL. The first bytes are asked for in
 // any case: a small file that is replaced the next moment is read to its end.
 func (f *FS) verify(ctx context.Context, o objectstore.Object, h *cache.Handle) error {
-	asked, err := h.Begin(ctx)
+	asked, err := h.Begin(ctx, columnar(o.Key))
 	if err != nil || asked || f.verified.has(o) {
 		return err
 	}
@@ -66,6 +68,16 @@ func (f *FS) verify(ctx context.Context, o objectstore.Object, h *cache.Handle) 
 		err = fmt.Errorf("open %q: %w", o.Key, objectstore.ErrChanged)
 	}
 	return err
+}
+
+// columnar tells names of files whose readers begin at their end. The others are read
+// from their start, and of those that are not the first read asks for what it wants.
+func columnar(key string) bool {
+	switch strings.ToLower(path.Ext(key)) {
+	case ".parquet", ".parq", ".pq", ".orc":
+		return true
+	}
+	return false
 }
 
 // supersedes tells errors that say another version is there, or none.
