@@ -29,14 +29,20 @@ import (
 
 func main() {
 	dir := flag.String("dir", "/dev/shm", "where the folder is made")
-	rounds := flag.Int("rounds", 5, "how often each case runs, on each file system in turns")
+	rounds := flag.Int("rounds", 0, "how often each case runs, on each file system in turns (default 5, of -read 3)")
 	large := flag.Int64("large", 1<<30, "bytes of the large file")
 	serve := flag.Bool("serve-loopback", false, "serve the loopback: MOUNTPOINT DIR")
 	write := flag.Bool("write", false, "measure writing to an S3 store, and not the folder")
+	read := flag.Bool("read", false, "measure reading from an S3 store, beside other mounts")
 	process := flag.String("child", "", "run one of the bench's own processes")
-	o := writeFlags()
+	far := farFlags()
+	w, rd := writeFlags(), readFlags()
 	flag.Parse()
-	o.dir, o.rounds, o.large = *dir, *rounds, *large
+	if *rounds == 0 {
+		*rounds = map[bool]int{true: 3, false: 5}[*read]
+	}
+	far.dir, far.rounds, far.large = *dir, *rounds, *large
+	w.options, rd.options = *far, *far
 	var err error
 	switch {
 	case *serve:
@@ -44,7 +50,9 @@ func main() {
 	case *process != "":
 		err = child(*process, flag.Args())
 	case *write:
-		err = interruptible(*o)
+		err = interruptible(func(ctx context.Context) error { return runWrite(ctx, *w) })
+	case *read:
+		err = interruptible(func(ctx context.Context) error { return runRead(ctx, *rd) })
 	default:
 		err = run(*dir, *rounds, *large)
 	}
@@ -54,6 +62,19 @@ func main() {
 	}
 }
 
+// farFlags are the flags of the benchmarks of a store that is far away.
+func farFlags() *options {
+	o := &options{}
+	flag.DurationVar(&o.firstByte, "first-byte", 20*time.Millisecond, "store: from a request to its answer")
+	flag.DurationVar(&o.list, "list", 30*time.Millisecond, "store: from a listing's request to its answer")
+	flag.Int64Var(&o.rate, "rate", 90<<20, "store: bytes a second of a connection; 0: no limit")
+	flag.StringVar(&o.only, "only", "", "store: only the cases whose name contains this")
+	flag.StringVar(&o.flags, "flags", "", "store: further flags of the mount")
+	flag.StringVar(&o.bin, "bin", "", "store: the lakefs-mount that is measured (default: it is built)")
+	flag.BoolVar(&o.json, "json", false, "store: print JSON")
+	return o
+}
+
 // writeFlags are the flags of the write benchmark alone.
 func writeFlags() *writeOptions {
 	o := &writeOptions{}
@@ -61,22 +82,26 @@ func writeFlags() *writeOptions {
 	flag.IntVar(&o.files, "files", 100, "write: files of cp -r")
 	flag.IntVar(&o.tiny, "tiny", tinyWrites, "write: writes of 4 KiB")
 	flag.IntVar(&o.together, "together", 10_000, "write: files of one commit")
-	flag.DurationVar(&o.firstByte, "first-byte", 20*time.Millisecond, "write: from a request to its answer")
-	flag.Int64Var(&o.rate, "rate", 90<<20, "write: bytes a second of a connection; 0: no limit")
-	flag.StringVar(&o.only, "only", "", "write: only the cases whose name contains this")
-	flag.StringVar(&o.flags, "flags", "", "write: further flags of the mount")
-	flag.StringVar(&o.bin, "bin", "", "write: the lakefs-mount that is measured (default: it is built)")
-	flag.BoolVar(&o.json, "json", false, "write: print JSON")
 	return o
 }
 
-// interruptible is runWrite that ends, and cleans up, by SIGINT and SIGTERM too.
-func interruptible(o writeOptions) error {
+// readFlags are the flags of the read benchmark alone.
+func readFlags() *readOptions {
+	o := &readOptions{}
+	flag.StringVar(&o.peers, "peers", "", "read: only those whose name begins with one of these, by commas: ours,plain,rclone (default: all that are there)")
+	flag.BoolVar(&o.quick, "quick", false, "read: only the cases that do not take long")
+	flag.StringVar(&o.docs, "docs", "", "read: also write benchmarks.md and benchmarks.json into this directory")
+	flag.StringVar(&o.keep, "keep", ".cache", "read: where the Parquet file is kept for the next run")
+	return o
+}
+
+// interruptible runs what ends, and cleans up, by SIGINT and SIGTERM too.
+func interruptible(do func(context.Context) error) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, farTimeout)
 	defer cancel()
-	return runWrite(ctx, o)
+	return do(ctx)
 }
 
 func run(dir string, rounds int, large int64) (err error) {

@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -49,12 +46,6 @@ func (r *writeRig) cases() []writeCase {
 		r.copyCase(), r.appendCase(), r.togetherCase(),
 	}
 	return slices.DeleteFunc(all, func(c writeCase) bool { return !strings.Contains(c.name, r.o.only) })
-}
-
-// name is one that nobody has seen.
-func (r *writeRig) name() string {
-	r.turn++
-	return "w" + strconv.Itoa(r.turn)
 }
 
 // lakes are contenders for some of the mounts.
@@ -182,34 +173,6 @@ func (r *writeRig) seeded(key string) func(context.Context) error {
 		_, err := r.child(ctx, "upload", r.server.Endpoint, key, r.source)
 		return err
 	}
-}
-
-// timed runs a program and tells how long it took.
-func (r *writeRig) timed(ctx context.Context, name string, args ...string) (float64, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	began := time.Now()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("%s %v: %w: %s", name, args, err, out)
-	}
-	return since(began), nil
-}
-
-func (r *writeRig) child(ctx context.Context, args ...string) (float64, error) {
-	t, err := r.childTiming(ctx, args...)
-	return t.Work, err
-}
-
-func (r *writeRig) childTiming(ctx context.Context, args ...string) (t timing, err error) {
-	cmd := exec.CommandContext(ctx, r.self, append([]string{"-child"}, args...)...)
-	cmd.Env, cmd.Stderr = slices.Concat(environ(), r.server.Env()), os.Stderr
-	out, err := cmd.Output()
-	if err == nil {
-		err = json.Unmarshal(out, &t)
-	}
-	if err != nil {
-		return t, fmt.Errorf("%v: %w", args, err)
-	}
-	return t, nil
 }
 
 // mib is a size as the table shows it.

@@ -45,13 +45,9 @@ func (r *writeRig) lake(name, state string) (*lakeMount, error) {
 	if err := errors.Join(os.Mkdir(mnt, 0o755), os.Mkdir(state, 0o700)); err != nil {
 		return nil, err
 	}
-	args := append([]string{
-		"mount", "--log-level=error", "--state-dir", state, "--endpoint-url=" + r.endpoint(), "--path-style",
-	}, strings.Fields(r.o.flags)...)
 	m := &lakeMount{state: name}
 	m.name, m.root = "state on "+name, filepath.Join(mnt, "db", "t")
-	m.cmd = exec.Command(r.bin, append(args, "s3://"+benchBucket+"/"+benchPrefix, mnt)...) //nolint:noctx // ends with the bench
-	m.cmd.Env = slices.Concat(environ(), r.server.Env())
+	m.cmd = r.lakeCommand(r.endpoint(), state, mnt)
 	return m, nil
 }
 

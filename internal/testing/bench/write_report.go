@@ -24,8 +24,8 @@ type machine struct {
 	Store     string `json:"store"`
 }
 
-func (r *writeRig) machine() machine {
-	m := machine{Count: runtime.NumCPU(), Go: runtime.Version(), Processor: runtime.GOARCH, Store: "versitygw " + storeVersion() + ", posix, in " + r.o.dir}
+func (r *farStore) machine() machine {
+	m := machine{Count: runtime.NumCPU(), Go: runtime.Version(), Processor: runtime.GOARCH, Store: "versitygw " + storeVersion() + ", posix, in " + r.far.dir}
 	if raw, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		if _, rest, found := strings.Cut(string(raw), "model name"); found {
 			m.Processor = strings.Trim(strings.SplitN(rest, "\n", 2)[0], "\t: ")

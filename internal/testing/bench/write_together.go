@@ -80,14 +80,6 @@ func (r *writeRig) transaction(m *lakeMount) contender {
 	}
 }
 
-// endpoint is where the store is asked: itself, if it is to be as near as it can.
-func (r *writeRig) endpoint() string {
-	if r.o.firstByte == 0 && r.o.rate == 0 {
-		return r.server.Endpoint
-	}
-	return r.proxy.URL
-}
-
 // smallFile is the content of a file.
 func smallFile(i int) []byte {
 	raw := bytes.Repeat([]byte{byte(i), byte(i >> 8), 1, 2, 3, 4, 5, 6}, togetherSize/8)
