@@ -31,7 +31,7 @@ TEST_TOOLS := $(DEMO_TOOLS) gcc=gcc rsync=rsync vim=vim gawk=gawk ed=ed patch=pa
 	getfattr=attr bzip2=bzip2 xz=xz-utils zstd=zstd cpio=cpio curl=curl flock=util-linux \
 	pigz=pigz lz4=lz4 wget=wget sponge=moreutils emacs=emacs-nox java=default-jre-headless
 
-.PHONY: all build demo deps fuse venv test test-large test-spark race soak fuzz bench bench-write lint fmt cover e2e check clean
+.PHONY: all build demo deps fuse venv test test-large test-spark race soak fuzz bench bench-quick bench-write bench-program peers lint fmt cover e2e check clean
 
 all: build
 
@@ -77,15 +77,26 @@ soak: deps ## the crash tests at length: for SOAK=30m, or SOAK=5000 kills
 fuzz: ## each fuzz target for FUZZTIME
 	@GO="$(GO)" tools/fuzz.sh $(FUZZTIME)
 
-bench: fuse ## benchmarks, beside go-fuse's loopback where there is one
-	$(GO) run ./internal/testing/bench $(BENCHFLAGS)
+BENCH := .cache/bench
+
+bench: fuse venv bench-program peers ## everything, some half an hour: a far store beside other mounts (into docs/), a folder beside go-fuse's loopback, Go's benchmarks
+	@$(BENCH) -read -docs docs $(BENCHFLAGS)
+	@$(BENCH) $(BENCHFLAGS)
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m $(PKGS)
 
-bench-write: fuse ## writing to an S3 store that is far away, beside a plain program with the AWS SDK
+bench-quick: fuse bench-program peers ## some cases of reading from a far store, in two minutes
+	@$(BENCH) -read -quick -rounds 1 -large 268435456 $(BENCHFLAGS)
+
+bench-write: fuse bench-program ## writing to an S3 store that is far away, beside a plain program with the AWS SDK
+	@$(BENCH) -write $(BENCHFLAGS)
+
+bench-program:
 	@GO="$(GO)" tools/versitygw.sh >/dev/null
 	@mkdir -p .cache
-	@$(GO) build -buildvcs=false -o .cache/bench ./internal/testing/bench
-	@.cache/bench -write $(BENCHFLAGS)
+	@$(GO) build -buildvcs=false -o $(BENCH) ./internal/testing/bench
+
+peers: ## the other mounts of the benchmark: rclone and s3fs
+	@GO="$(GO)" tools/peers.sh
 
 lint: ## go vet and golangci-lint, built from tools/golangci-lint
 	$(GO) vet $(PKGS)

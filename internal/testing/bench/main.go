@@ -90,7 +90,8 @@ func readFlags() *readOptions {
 	o := &readOptions{}
 	flag.StringVar(&o.peers, "peers", "", "read: only those whose name begins with one of these, by commas: ours,plain,rclone (default: all that are there)")
 	flag.BoolVar(&o.quick, "quick", false, "read: only the cases that do not take long")
-	flag.StringVar(&o.docs, "docs", "", "read: also write benchmarks.md and benchmarks.json into this directory")
+	flag.StringVar(&o.docs, "docs", "", "read: also write benchmarks.md and benchmarks.svg into this directory")
+	flag.StringVar(&o.results, "results", "", "read: a file where results are kept, so that a report is of several runs")
 	flag.StringVar(&o.keep, "keep", ".cache", "read: where the Parquet file is kept for the next run")
 	return o
 }

@@ -1,12 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,20 +16,20 @@ type readCase struct {
 	name     string
 	data     []string
 	measures []measure
-	bytes    int64 // that are asked for
-	slow     bool  // not of a quick run
-	near     bool  // with the store itself, past the proxy
-	streams  bool  // also with a peer's settings for throughput
-	peak     float64
+	bytes    int64   // that are asked for
+	slow     bool    // not of a quick run
+	near     bool    // with the store itself, past the proxy
+	streams  bool    // also with a peer's settings for throughput
+	few      bool    // also with few connections of the plain program
+	peak     float64 // goal: MiB of resident memory, at most
 	requests int     // goal: at most
-	excess   float64 // goal: bytes fetched for each that is asked for
+	excess   float64 // goal: bytes fetched for each that is asked for, at most
 
-	before func(ctx context.Context, dir string) error // in the mount, not measured
-	mount  func(ctx context.Context, m *coldMount) ([]float64, error)
+	before func(ctx context.Context, dir string) error                           // in the mount, not measured
+	mount  func(ctx context.Context, m *coldMount) ([]float64, error)            // values of the measures
+	stored func(ctx context.Context, m *coldMount) bool                          // what was written is in the store; asked at the end of mount
 	after  func(ctx context.Context, m *coldMount) error                         // compares, where that is not part of mount
-	plain  func(ctx context.Context, endpoint string, conns int) (timing, error) // nil: there is none
-	few    bool                                                                  // the plain program with 8 connections too
-	late   string                                                                // key whose absence at the end tells that it was not stored; %s is the name
+	plain  func(ctx context.Context, endpoint string, conns int) (timing, error) // nil: there is no such program
 }
 
 // measure is one figure of a case. Its goals are zero where there are none.
@@ -42,7 +37,7 @@ type measure struct {
 	name         string // "": the case's
 	unit         string
 	lower        bool    // the lower, the better
-	peers, limit float64 // goal: how much better than the best peer, and the plain program, at least
+	peers, limit float64 // goal: how much better than the best peer, and than the plain program, at least
 	most, least  float64 // goal: absolute
 }
 
@@ -101,7 +96,7 @@ func (r *readRig) sequentialCases() []readCase {
 			},
 		},
 		{
-			name: "sequential, no proxy", data: []string{largeData}, bytes: large, near: true, streams: true, few: true,
+			name: "sequential, no proxy", data: []string{largeData}, bytes: large, slow: true, near: true, streams: true, few: true,
 			measures: []measure{rate(measure{peers: 1.3})}, mount: whole, plain: get,
 		},
 		{
@@ -122,7 +117,7 @@ func (r *readRig) randomCases() []readCase {
 	for threads, goal := range map[int]float64{1: 40, 4: 165} {
 		n := strconv.Itoa(threads)
 		all = append(all, readCase{
-			name: "random 256 KiB, threads: " + n, data: []string{largeData}, bytes: randomReads * randomSize, excess: 1.3,
+			name: "random 256 KiB, threads: " + n, data: []string{largeData}, bytes: randomReads * randomSize, excess: 1.3, slow: threads == 1,
 			measures: []measure{millis(measure{name: "p50", most: 25}), {name: "IOPS", unit: "1/s", least: goal}},
 			mount: func(ctx context.Context, m *coldMount) ([]float64, error) {
 				return values(r.childTiming(ctx, "read-random", filepath.Join(m.data, largeData), n, ""))
@@ -156,157 +151,13 @@ func (r *readRig) randomCases() []readCase {
 			},
 		},
 		readCase{
-			name: "DuckDB, sum of a column", data: []string{wideData}, bytes: large / wideColumns,
+			name: "DuckDB, sum of a column", data: []string{wideData}, bytes: large / wideColumns, slow: true,
 			measures: []measure{seconds(measure{peers: 1.3})},
 			mount: func(ctx context.Context, m *coldMount) ([]float64, error) {
 				t, err := r.sumChecked(ctx, filepath.Join(m.data, wideData))
 				return []float64{t.Work}, err
 			},
 		})
-}
-
-func (r *readRig) manyCases() []readCase {
-	get := func(sink bool) func(ctx context.Context, endpoint string, conns int) (timing, error) {
-		return func(ctx context.Context, endpoint string, conns int) (timing, error) {
-			to := ""
-			if !sink {
-				to = filepath.Join(r.work, r.name())
-			}
-			t, err := r.childTiming(ctx, "get-many", endpoint, tableKey+smallData+"/", strconv.Itoa(conns), to)
-			if to != "" {
-				_ = os.RemoveAll(to) // in memory, and removed with all the rest
-			}
-			return t, err
-		}
-	}
-	return []readCase{
-		{
-			name: "cp -r out, 1,000 x 64 KiB", data: []string{smallData}, bytes: smallFiles * manySize, requests: 1010,
-			measures: []measure{seconds(measure{most: 3})}, plain: get(false), mount: r.copyOut,
-		},
-		{
-			name: "grep -r, 1,000 x 64 KiB", data: []string{smallData}, bytes: smallFiles * manySize, requests: 1010,
-			measures: []measure{seconds(measure{most: 3})}, plain: get(true), mount: r.grep,
-		},
-		{
-			name: "50 open files, 1 MiB in turn", data: []string{openData}, bytes: openFiles * r.far.large / 64, streams: true, peak: 256,
-			measures: []measure{rate(measure{peers: 1.1})},
-			mount: func(ctx context.Context, m *coldMount) ([]float64, error) {
-				t, err := r.childTiming(ctx, "read-turns", filepath.Join(m.data, openData), "", "")
-				return speed(openFiles*r.far.large/64)(t.Work, err)
-			},
-			plain: func(ctx context.Context, endpoint string, conns int) (timing, error) {
-				size := ":" + strconv.FormatInt(r.far.large/64, 10)
-				var keys []string
-				for i := range openFiles {
-					keys = append(keys, tableKey+openData+"/"+smallName(i)+size)
-				}
-				return r.throughput(ctx, endpoint, conns, openFiles*r.far.large/64, keys...)
-			},
-		},
-	}
-}
-
-func (r *readRig) copyOut(ctx context.Context, m *coldMount) ([]float64, error) {
-	to := filepath.Join(r.work, r.name())
-	took, err := r.timed(ctx, "cp", "-r", filepath.Join(m.data, smallData), to)
-	if err != nil {
-		return nil, err
-	}
-	for i := range smallFiles {
-		got, err := os.ReadFile(filepath.Join(to, smallName(i)))
-		if err != nil {
-			return nil, err
-		}
-		if string(got) != string(small(i)) {
-			return nil, fmt.Errorf("%w: %s", errDiffers, smallName(i))
-		}
-	}
-	return []float64{took}, os.RemoveAll(to)
-}
-
-func (r *readRig) grep(ctx context.Context, m *coldMount) ([]float64, error) {
-	cmd := exec.CommandContext(ctx, "grep", "-rlaF", needle, filepath.Join(m.data, smallData))
-	cmd.Env = append(environ(), "LC_ALL=C")
-	began := time.Now()
-	out, err := cmd.Output()
-	took := since(began)
-	if found := strings.Count(string(out), "\n"); err == nil && found != smallFiles/10 {
-		err = fmt.Errorf("%w: grep found %d files, want %d", errDiffers, found, smallFiles/10)
-	}
-	return []float64{took}, err
-}
-
-func (r *readRig) listCases() []readCase {
-	list := func(data string) func(ctx context.Context, endpoint string, _ int) (timing, error) {
-		return func(ctx context.Context, endpoint string, _ int) (timing, error) {
-			return r.childTiming(ctx, "list", endpoint, tableKey+data+"/", "")
-		}
-	}
-	one := func(data string, names int, long string) func(ctx context.Context, m *coldMount) ([]float64, error) {
-		return func(ctx context.Context, m *coldMount) ([]float64, error) {
-			got, err := r.ls(ctx, long, filepath.Join(m.data, data), names)
-			return got[:1], err
-		}
-	}
-	return []readCase{
-		{
-			name: "ls -f of 10,000", data: []string{manyData}, requests: 11,
-			measures: []measure{seconds(measure{most: 0.45})}, mount: one(manyData, manyFiles, "-f"), plain: list(manyData),
-		},
-		{
-			name: "ls -l of 10,000", data: []string{manyData}, requests: 11,
-			measures: []measure{seconds(measure{most: 0.5})}, mount: one(manyData, manyFiles, "-l"), plain: list(manyData),
-		},
-		{
-			name: "ls -f of 100,000", data: []string{hugeData}, slow: true,
-			measures: []measure{seconds(measure{most: 1.5}), seconds(measure{name: "first name", most: 0.15})},
-			mount: func(ctx context.Context, m *coldMount) ([]float64, error) {
-				return r.ls(ctx, "-f", filepath.Join(m.data, hugeData), hugeFiles)
-			},
-			plain: list(hugeData),
-		},
-		{
-			name: "idle RSS", measures: []measure{{unit: "MiB", lower: true, most: 30}},
-			mount: func(_ context.Context, m *coldMount) ([]float64, error) {
-				if _, err := os.Stat(m.data); err != nil {
-					return nil, err
-				}
-				return []float64{m.memory("VmRSS:")}, nil
-			},
-		},
-	}
-}
-
-// ls lists a directory of so many files, and tells when it was done and when the
-// first name came.
-func (r *readRig) ls(ctx context.Context, how, dir string, names int) ([]float64, error) {
-	cmd := exec.CommandContext(ctx, "ls", how, dir)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return []float64{0, 0}, err
-	}
-	began := time.Now()
-	if err = cmd.Start(); err != nil {
-		return []float64{0, 0}, err
-	}
-	in := bufio.NewReader(out)
-	_, _ = in.Peek(1) // an error comes again
-	first := since(began)
-	raw, err := io.ReadAll(in)
-	if waited := cmd.Wait(); waited != nil {
-		err = waited
-	}
-	took := since(began)
-	if found := strings.Count(string(raw), "part-"); err == nil && found != names {
-		err = fmt.Errorf("%w: ls found %d names, want %d", errDiffers, found, names)
-	}
-	return []float64{took, first}, err
-}
-
-func (r *readRig) writeCases() []readCase {
-	return nil
 }
 
 // dd reads a file.

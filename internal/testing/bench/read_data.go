@@ -27,10 +27,16 @@ const (
 	manyData  = "many"         // small names
 	hugeData  = "huge"         // so many that all is slow
 
+	sourceData = "source" // what is written, on this machine
+	intoData   = "into"
+
 	readers   = 4
 	openFiles = 50
 	hugeFiles = 100_000
 	needle    = "lakefs-mount-needle" // at the end of each tenth small file
+
+	written   = "in-" // names of what a run writes begin so
+	intoFiles = 100   // of 64 KiB that are copied in
 )
 
 // seeds of the files: what they are known by.
@@ -155,6 +161,8 @@ func (r *readRig) put(ctx context.Context, name string) error {
 		return r.putMany(ctx, name, smallFiles, small)
 	case manyData:
 		return r.putMany(ctx, name, manyFiles, func(int) []byte { return []byte("1\n") })
+	case sourceData, intoData:
+		return r.putLocal(name)
 	case hugeData:
 		return r.putMany(ctx, name, hugeFiles, func(int) []byte { return []byte("1\n") })
 	}

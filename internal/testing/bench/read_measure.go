@@ -5,17 +5,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
-	"slices"
 	"time"
 )
 
-const (
-	runLimit = 120 * time.Second // of one run: then it is too slow to wait for
-	slowRun  = 15 * time.Second  // who takes longer is measured once
-)
+// slowRun is of who is measured once: to repeat it would take the whole run's time.
+const slowRun = 15 * time.Second
+
+// limit is how long one run may take: then it is too slow to wait for.
+func (o readOptions) limit() time.Duration {
+	if o.quick {
+		return 8 * time.Second
+	}
+	return 2 * time.Minute
+}
 
 // figures are of one run of one contender.
 type figures struct {
@@ -28,22 +32,6 @@ type figures struct {
 	Early    bool           `json:"early,omitempty"`   // ended before what it wrote was stored
 	Problem  string         `json:"problem,omitempty"` // why there are no values
 	took     time.Duration
-}
-
-// readRow is a line of the table.
-type readRow struct {
-	Case string             `json:"case"`
-	Unit string             `json:"unit"`
-	By   map[string]outcome `json:"by"` // contenders
-	m    measure
-	c    readCase
-}
-
-// outcome is what a contender reached.
-type outcome struct {
-	figures
-	Value   float64   `json:"value"` // median
-	Samples []float64 `json:"samples,omitempty"`
 }
 
 // runCase runs a case with every contender in turns.
@@ -68,15 +56,8 @@ func (r *readRig) runCase(ctx context.Context, c readCase, who []reader) ([]read
 		}
 	}
 	rows := make([]readRow, 0, len(c.measures))
-	for i, m := range c.measures {
-		row := readRow{Case: c.name, Unit: m.unit, By: map[string]outcome{}, m: m, c: c}
-		if m.name != "" {
-			row.Case += ": " + m.name
-		}
-		for name, all := range runs {
-			row.By[name] = summary(all, i)
-		}
-		rows = append(rows, row)
+	for i := range c.measures {
+		rows = append(rows, c.row(i, runs))
 	}
 	return rows, nil
 }
@@ -101,42 +82,9 @@ func repeated(runs []figures) bool {
 	return last.Problem == "" && last.took < slowRun
 }
 
-// summary is the run of the median value of a measure.
-func summary(runs []figures, i int) outcome {
-	good := slices.DeleteFunc(slices.Clone(runs), func(f figures) bool { return f.Problem != "" || len(f.Values) <= i })
-	if len(good) == 0 {
-		return outcome{figures: runs[len(runs)-1], Value: math.NaN()}
-	}
-	slices.SortFunc(good, func(a, b figures) int {
-		switch {
-		case a.Values[i] < b.Values[i]:
-			return -1
-		case a.Values[i] > b.Values[i]:
-			return 1
-		}
-		return 0
-	})
-	o := outcome{figures: good[len(good)/2]}
-	o.Value = o.Values[i]
-	for _, f := range good {
-		o.Samples = append(o.Samples, f.Values[i])
-		o.Peak = max(o.Peak, f.Peak)
-	}
-	return o
-}
-
-// MarshalJSON leaves out a value that is none.
-func (o outcome) MarshalJSON() ([]byte, error) {
-	type bare outcome
-	if math.IsNaN(o.Value) {
-		o.Value = 0
-	}
-	return json.Marshal(bare(o))
-}
-
 // runOnce runs a case once, in a mount of its own.
 func (r *readRig) runOnce(ctx context.Context, c readCase, w reader, compare bool) (f figures, err error) {
-	ctx, cancel := context.WithTimeout(ctx, runLimit)
+	ctx, cancel := context.WithTimeout(ctx, r.o.limit())
 	defer cancel()
 	endpoint := r.endpoint()
 	if c.near {
@@ -146,7 +94,7 @@ func (r *readRig) runOnce(ctx context.Context, c readCase, w reader, compare boo
 	defer func() {
 		f.took = time.Since(began)
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			err = fmt.Errorf("more than %v", runLimit)
+			err = fmt.Errorf("more than %v", r.o.limit())
 		}
 	}()
 	if w.conns > 0 {
@@ -156,7 +104,12 @@ func (r *readRig) runOnce(ctx context.Context, c readCase, w reader, compare boo
 	if err != nil {
 		return f, err
 	}
-	defer func() { err = errors.Join(err, m.close()) }()
+	defer func() {
+		err = errors.Join(err, m.close(), r.clean(ctx, c))
+		if err != nil && m.said.Len() > 0 {
+			say("%s said: %s", w.name, m.said.String())
+		}
+	}()
 	if c.before != nil {
 		if err = c.before(ctx, m.data); err != nil {
 			return f, err
@@ -169,10 +122,19 @@ func (r *readRig) runOnce(ctx context.Context, c readCase, w reader, compare boo
 	}
 	f.CPU, f.Peak = (cpu(m.cmd.Process.Pid) - was).Seconds(), m.memory("VmHWM:")
 	r.traffic(&f)
-	if c.after != nil && compare {
+	f.Early = c.stored != nil && !c.stored(ctx, m)
+	if c.after != nil && compare && !f.Early {
 		err = c.after(ctx, m)
 	}
 	return f, err
+}
+
+// clean removes what a run wrote.
+func (r *readRig) clean(ctx context.Context, c readCase) error {
+	if c.stored == nil {
+		return nil
+	}
+	return r.forget(context.WithoutCancel(ctx))
 }
 
 func (r *readRig) runPlain(ctx context.Context, c readCase, w reader, endpoint string) (f figures, err error) {
@@ -180,7 +142,7 @@ func (r *readRig) runPlain(ctx context.Context, c readCase, w reader, endpoint s
 	t, err := c.plain(ctx, endpoint, w.conns)
 	f.Values, f.CPU, f.Peak = t.Values, t.CPU, t.Peak
 	r.traffic(&f)
-	return f, err
+	return f, errors.Join(err, r.clean(ctx, c))
 }
 
 // traffic tells what passed the proxy since it was reset.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,9 +26,8 @@ const (
 type reader struct {
 	name    string
 	version string
-	conns   int // of the plain program; 0: it is a mount
-	streams bool
-	late    bool // closes files before they are stored
+	conns   int  // of the plain program; 0: it is a mount
+	streams bool // a second time, with settings for throughput
 	// command mounts the table at mnt and stays in the foreground. dir is empty, and
 	// its own.
 	command func(endpoint, dir, mnt string) (*exec.Cmd, error)
@@ -37,14 +37,16 @@ type reader struct {
 // coldMount is one that nobody has read from.
 type coldMount struct {
 	system
-	dir  string // of its caches
-	data string // the table's directory
+	dir   string       // of its caches
+	data  string       // the table's directory
+	wrote string       // the name of what the run writes there
+	said  bytes.Buffer // to be read when it has ended
 }
 
 // cold mounts for one run.
 func (r *readRig) cold(ctx context.Context, who reader, endpoint string) (*coldMount, error) {
 	dir := filepath.Join(r.work, r.name())
-	m := &coldMount{dir: dir}
+	m := &coldMount{dir: dir, wrote: written + r.name()}
 	m.name, m.root = who.name, filepath.Join(dir, "mnt")
 	m.data = filepath.Join(m.root, who.data)
 	cache := filepath.Join(dir, "cache")
@@ -55,9 +57,10 @@ func (r *readRig) cold(ctx context.Context, who reader, endpoint string) (*coldM
 	if m.cmd, err = who.command(endpoint, cache, m.root); err != nil {
 		return nil, err
 	}
+	m.cmd.Stdout, m.cmd.Stderr = &m.said, &m.said
 	if err = m.start(ctx); err != nil {
 		err = errors.Join(fmt.Errorf("mount: %w", err), m.close())
-		return nil, err
+		return nil, fmt.Errorf("%w: %s", err, m.said.String())
 	}
 	return m, nil
 }

@@ -21,7 +21,7 @@ func (r *readRig) readers() []reader {
 		{name: "s3fs", command: r.s3fs},
 		{name: "mount-s3", command: r.mountS3},
 		{name: "goofys", command: r.goofys("goofys", "")},
-		{name: "geesefs", late: true, command: r.goofys("geesefs", "--memory-limit=1000")},
+		{name: "geesefs", command: r.goofys("geesefs", "--memory-limit=1000")},
 	}
 	var there []reader
 	for _, who := range all {

@@ -116,7 +116,7 @@ func limitUpload(ctx context.Context, endpoint, key, path string) (t timing, err
 	if err != nil {
 		return t, err
 	}
-	began := time.Now()
+	began, computed := time.Now(), usage(unix.RUSAGE_SELF)
 	u, err := c.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: aws.String(benchBucket), Key: &key})
 	if err != nil {
 		return t, err
@@ -134,7 +134,7 @@ func limitUpload(ctx context.Context, endpoint, key, path string) (t timing, err
 	if err = group.Wait(); err == nil {
 		err = complete(ctx, c, u, parts)
 	}
-	return timing{Work: since(began)}, err
+	return timing{Work: since(began), Peak: peak(), CPU: usage(unix.RUSAGE_SELF) - computed}, err
 }
 
 func sendPart(ctx context.Context, c *s3.Client, u *s3.CreateMultipartUploadOutput, number int, body *io.SectionReader) (types.CompletedPart, error) {

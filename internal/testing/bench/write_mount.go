@@ -59,7 +59,9 @@ func environ() []string {
 // start runs the mount, in a group of its own: a terminal's Ctrl-C is for the
 // bench, which unmounts.
 func (s *system) start(ctx context.Context) error {
-	s.cmd.Stderr = os.Stderr
+	if s.cmd.Stderr == nil {
+		s.cmd.Stderr = os.Stderr
+	}
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	if err := s.cmd.Start(); err != nil {
 		return err

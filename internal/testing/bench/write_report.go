@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"runtime"
@@ -18,14 +19,20 @@ import (
 type machine struct {
 	Processor string `json:"processor"`
 	Count     int    `json:"processors"`
+	Memory    int    `json:"memory_gib"`
 	Kernel    string `json:"kernel"`
 	Go        string `json:"go"`
 	Program   string `json:"program"`
 	Store     string `json:"store"`
 }
 
+// String is a line for each of the machine, the program and the store.
+func (m machine) String() string {
+	return fmt.Sprintf("%d x %s, %d GiB, Linux %s, %s\n%s\n%s", m.Count, m.Processor, m.Memory, m.Kernel, m.Go, m.Program, m.Store)
+}
+
 func (r *farStore) machine() machine {
-	m := machine{Count: runtime.NumCPU(), Go: runtime.Version(), Processor: runtime.GOARCH, Store: "versitygw " + storeVersion() + ", posix, in " + r.far.dir}
+	m := machine{Count: runtime.NumCPU(), Go: runtime.Version(), Processor: runtime.GOARCH, Store: "versitygw " + storeVersion() + ", posix"}
 	if raw, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		if _, rest, found := strings.Cut(string(raw), "model name"); found {
 			m.Processor = strings.Trim(strings.SplitN(rest, "\n", 2)[0], "\t: ")
@@ -34,6 +41,9 @@ func (r *farStore) machine() machine {
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
 		m.Kernel = unix.ByteSliceToString(u.Release[:])
+	}
+	if raw, err := os.ReadFile("/proc/meminfo"); err == nil {
+		m.Memory = int(math.Round(statusLine(raw, "MemTotal:") / 1024))
 	}
 	if out, err := exec.Command(r.bin, "version").Output(); err == nil { //nolint:noctx // prints and ends
 		m.Program = strings.TrimSpace(string(out))
@@ -67,8 +77,8 @@ func (r *writeRig) report(rows []row) error {
 
 func (r *writeRig) table(to io.Writer, rows []row) error {
 	m := r.machine()
-	_, _ = fmt.Fprintf(to, "%d x %s, Linux %s, %s\n%s\n%s, %v to the first byte, %d MiB/s a connection; medians of %d\n\n", // as the table: its Flush tells
-		m.Count, m.Processor, m.Kernel, m.Go, m.Program, m.Store, r.o.firstByte, r.o.rate>>20, r.o.rounds)
+	_, _ = fmt.Fprintf(to, "%s, in %s, %v to the first byte, %d MiB/s a connection; medians of %d\n\n", // as the table: its Flush tells
+		m, r.o.dir, r.o.firstByte, r.o.rate>>20, r.o.rounds)
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(w, "case\tcompared with\tseconds\tours\tseconds\tratio\tgoal\t\tof CPU\tsent MiB\tfetched MiB\tpeak RSS MiB\t") // kept by w until Flush
 	for _, c := range rows {
