@@ -68,7 +68,7 @@ func (h *Handle) ahead(first, last int64) (until int64) {
 	defer h.mu.Unlock()
 	until = h.mu.ahead.next(first, last, limits{
 		count: c.units(h.file.version.Size), part: c.partOf(h.file), window: c.share(h),
-		start: c.perBlock, gap: c.perBlock / 2, back: c.perBlock, whole: h.file.version.Size <= c.whole,
+		start: c.perBlock, gap: c.perBlock / 2, back: 8 * c.perBlock, whole: h.file.version.Size <= c.whole,
 	})
 	if until > last+1 {
 		c.readAhead(h)

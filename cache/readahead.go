@@ -20,6 +20,8 @@ const (
 	// growth is how much wider a window may be than what was read in order before it,
 	// from the version's start, or once that is long.
 	growth = 4
+	// longest is how many narrowest windows a piece among pieces has at most.
+	longest = 8
 )
 
 // readahead is the read-ahead of one handle: a state machine that is told each read
@@ -69,6 +71,7 @@ func (r *readahead) next(first, last int64, l limits) (until int64) {
 		return s.edge
 	}
 	s.used = r.clock
+	s.from = min(s.from, first)
 	s.next = max(s.next, last+1)
 	s.edge = max(s.edge, last+1)
 	window := r.window(s, l)
@@ -89,7 +92,7 @@ func (r *readahead) find(first int64, l limits) *stream {
 	var best *stream
 	for i := range r.streams {
 		s := &r.streams[i]
-		if s.used == 0 || first > max(s.next+l.gap, s.edge) || first < max(s.next-l.back, s.from) {
+		if s.used == 0 || first > max(s.next+l.gap, s.edge) || first < s.next-l.back || first < s.from-l.start {
 			continue
 		}
 		if best == nil || abs(first-s.next) < abs(first-best.next) {
@@ -132,7 +135,7 @@ func (r *readahead) newest() *stream {
 // window is how far s is read ahead of.
 func (r *readahead) window(s *stream, l limits) int64 {
 	read := s.next - s.from
-	usual := min(r.lengths[0], r.lengths[1])
+	usual := min(r.lengths[0], r.lengths[1], longest*l.start)
 	switch {
 	case s.from == 0 && r.jumps == 0:
 		return min(max(growth*read, l.start), l.window)

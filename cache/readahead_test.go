@@ -8,7 +8,7 @@ type asked struct{ first, last, until int64 }
 const mib = 16
 
 // usual are the limits of a large version with the defaults.
-var usual = limits{count: 1024 * mib, part: 2 * mib, window: 64 * mib, start: mib, gap: mib / 2, back: mib}
+var usual = limits{count: 1024 * mib, part: 2 * mib, window: 64 * mib, start: mib, gap: mib / 2, back: 8 * mib}
 
 func TestReadAhead(t *testing.T) {
 	small := usual
@@ -25,8 +25,17 @@ func TestReadAhead(t *testing.T) {
 	}{
 		"the first read asks for itself": {usual, []asked{{0, 0, 1}}},
 		"reading on widens the window with what was read, by parts at multiples": {usual, []asked{
-			{0, 1, 2}, {2, 3, 20}, {4, 5, 6}, {6, 7, 40}, {8, 9, 10}, {10, 11, 12},
-			{12, 13, 64}, {14, 15, 16}, {16, 31, 160}, {32, 47, 224}, {48, 63, 320},
+			{0, 1, 2},
+			{2, 3, 20},
+			{4, 5, 6},
+			{6, 7, 40},
+			{8, 9, 10},
+			{10, 11, 12},
+			{12, 13, 64},
+			{14, 15, 16},
+			{16, 31, 160},
+			{32, 47, 224},
+			{48, 63, 320},
 		}},
 		"a wide window moves on by parts": {usual, []asked{
 			{0, 1023, 1024},
@@ -37,8 +46,9 @@ func TestReadAhead(t *testing.T) {
 			{1088, 1103, 1104},
 		}},
 		"pieces out of order are sequential": {usual, []asked{
-			{0, 15, 16}, {32, 47, 48},
+			{0, 15, 16}, {16, 31, 160}, {64, 79, 384}, {80, 95, 480}, {32, 47, 48}, {48, 63, 64}, {96, 111, 544},
 		}},
+		"the first two out of order": {usual, []asked{{16, 31, 32}, {0, 15, 128}, {32, 47, 224}}},
 		"a forward gap is read through": {usual, []asked{{0, 1, 2}, {2, 3, 20}, {12, 12, 32 + 32}}},
 		"inside the window every place is near": {usual, []asked{
 			{0, 255, 256}, {256, 271, 1280}, {800, 815, 1824}, {700, 701, 702},
@@ -49,20 +59,35 @@ func TestReadAhead(t *testing.T) {
 		}},
 		"pieces of one length, read in two": {usual, []asked{
 			{5000, 5015, 5016},
-			{200, 215, 216}, {216, 216, 217 + 16}, // a jump may be a seek
-			{9000, 9015, 9016}, {9016, 9016, 9017},
-			{300, 315, 316}, {316, 316, 317},
-			{7000, 7015, 7016}, {7016, 7016, 7017},
+			{200, 215, 216},
+			{216, 216, 217 + 16}, // a jump may be a seek
+			{9000, 9015, 9016},
+			{9016, 9016, 9017},
+			{300, 315, 316},
+			{316, 316, 317},
+			{7000, 7015, 7016},
+			{7016, 7016, 7017},
 		}},
 		"chunks of one length are fetched to their end": {usual, []asked{
 			{0, 0, 1},
-			{5000, 5007, 5008}, {5008, 5015, 5032}, {5016, 5019, 5020},
-			{200, 207, 208}, {208, 215, 216}, {216, 219, 220},
-			{9000, 9001, 9002}, {9002, 9003, 9020}, {9004, 9019, 9020},
+			{5000, 5007, 5008},
+			{5008, 5015, 5032},
+			{5016, 5019, 5020},
+			{200, 207, 208},
+			{208, 215, 216},
+			{216, 219, 220},
+			{9000, 9001, 9002},
+			{9002, 9003, 9020},
+			{9004, 9019, 9020},
 		}},
 		"random reading that turns sequential": {usual, []asked{
-			{5000, 5000, 5001}, {200, 200, 201}, {9000, 9000, 9001}, {300, 300, 301},
-			{301, 316, 317}, {317, 332, 448}, {333, 348, 544},
+			{5000, 5000, 5001},
+			{200, 200, 201},
+			{9000, 9000, 9001},
+			{300, 300, 301},
+			{301, 316, 317},
+			{317, 332, 448},
+			{333, 348, 544},
 		}},
 		"two places are two streams": {usual, []asked{
 			{0, 15, 16}, {8000, 8015, 8016}, {16, 31, 48}, {8016, 8031, 8048}, {32, 47, 224}, {8032, 8047, 8224},
@@ -72,7 +97,7 @@ func TestReadAhead(t *testing.T) {
 		"no window":                {none, []asked{{0, 1, 2}, {2, 3, 4}, {4, 5, 6}}},
 		"a window less than parts": {narrow, []asked{{0, 1, 2}, {2, 3, 20}, {4, 11, 28}, {12, 13, 14}}},
 		"all of a small version from its start": {small, []asked{
-			{0, 0, 80}, {1, 1, 2}, {40, 40, 41}, {0, 0, 80},
+			{0, 0, 80}, {1, 1, 2}, {40, 40, 41}, {0, 0, 1},
 		}},
 		"a small version from elsewhere": {small, []asked{{70, 75, 76}, {20, 20, 21}, {0, 0, 80}}},
 	} {

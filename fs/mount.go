@@ -72,6 +72,7 @@ func (f *FS) Mount(mountpoint string, o MountOptions) (*Mount, error) {
 	if err := server.WaitMount(); err != nil {
 		return nil, errors.Join(fmt.Errorf("mount %s: %w", mountpoint, err), server.Unmount())
 	}
+	f.widenReadAhead()
 	return m, nil
 }
 
