@@ -48,7 +48,7 @@ func TestReadAhead(t *testing.T) {
 		"pieces out of order are sequential": {usual, []asked{
 			{0, 15, 16}, {16, 31, 160}, {64, 79, 384}, {80, 95, 480}, {32, 47, 48}, {48, 63, 64}, {96, 111, 544},
 		}},
-		"the first two out of order": {usual, []asked{{16, 31, 32}, {0, 15, 128}, {32, 47, 224}}},
+		"the first two out of order":    {usual, []asked{{16, 31, 32}, {0, 15, 128}, {32, 47, 224}}},
 		"a forward gap is read through": {usual, []asked{{0, 1, 2}, {2, 3, 20}, {12, 12, 32 + 32}}},
 		"inside the window every place is near": {usual, []asked{
 			{0, 255, 256}, {256, 271, 1280}, {800, 815, 1824}, {700, 701, 702},

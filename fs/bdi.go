@@ -18,12 +18,8 @@ func (f *FS) widenReadAhead() {
 	if device == "" {
 		return
 	}
-	kib := kernelReadAhead
-	if v := os.Getenv("LM_RA"); v != "" {
-		kib, _ = strconv.Atoi(v)
-	}
 	path := filepath.Join("/sys/class/bdi", device, "read_ahead_kb")
-	if err := os.WriteFile(path, []byte(strconv.Itoa(kib)), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(strconv.Itoa(kernelReadAhead)), 0o644); err != nil {
 		f.Log.Debug("the kernel's read-ahead stays as it is", slog.Any("error", err))
 	}
 }
