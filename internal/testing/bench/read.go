@@ -55,9 +55,9 @@ func runRead(ctx context.Context, o readOptions) (err error) {
 			say("%s is left out: %v", c.name, err)
 			continue
 		}
-		more, err := r.runCase(ctx, c, who)
-		if err != nil {
-			return err
+		more, problem := r.runCase(ctx, c, who)
+		if problem != nil {
+			return problem
 		}
 		rows = append(rows, more...)
 	}

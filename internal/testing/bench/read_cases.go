@@ -21,6 +21,7 @@ type readCase struct {
 	near     bool    // with the store itself, past the proxy
 	streams  bool    // also with a peer's settings for throughput
 	few      bool    // also with few connections of the plain program
+	primed   bool    // a first run of each contender is not measured: it asks the store what the next are told by the proxy
 	peak     float64 // goal: MiB of resident memory, at most
 	requests int     // goal: at most
 	excess   float64 // goal: bytes fetched for each that is asked for, at most

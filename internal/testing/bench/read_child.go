@@ -79,11 +79,11 @@ func random(size int64, threads int, read func(p []byte, off int64) error) (timi
 	for t := range threads {
 		group.Go(func() error {
 			for i := t; i < randomReads; i += threads {
-				began := time.Now()
+				asked := time.Now()
 				if err := read(piece(i), at[i]); err != nil {
 					return err
 				}
-				took[i] = 1000 * since(began)
+				took[i] = 1000 * since(asked)
 			}
 			return nil
 		})

@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/faulty"
 )
 
 // What is read. Any range of a file can be told from its seed and offset, so that
@@ -164,6 +166,7 @@ func (r *readRig) put(ctx context.Context, name string) error {
 	case sourceData, intoData:
 		return r.putLocal(name)
 	case hugeData:
+		r.proxy.Add(faulty.Rule{Key: tableKey + name + "/", Fault: &primed{answers: map[string]primedAnswer{}}})
 		return r.putMany(ctx, name, hugeFiles, func(int) []byte { return []byte("1\n") })
 	}
 	return fmt.Errorf("no data %q", name)

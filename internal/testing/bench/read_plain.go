@@ -28,42 +28,8 @@ func plainChild(ctx context.Context, name string, args []string) (timing, error)
 	if err != nil {
 		return timing{}, err
 	}
-	object := func(key string) func(p []byte, off int64) error {
-		return func(p []byte, off int64) error { return getInto(ctx, c, tableKey+key, p, off) }
-	}
-	number := func(i int) int64 {
-		n, problem := strconv.ParseInt(args[i], 10, 64)
-		err = errors.Join(err, problem)
-		return n
-	}
-	var do func() (timing, error)
-	switch name {
-	case "get":
-		conns := int(number(1))
-		do = func() (timing, error) { return getWhole(ctx, c, conns, args[2:]) }
-	case "get-random":
-		threads, size := int(number(1)), number(2)
-		do = func() (timing, error) { return random(size, threads, object(largeData)) }
-	case "get-first":
-		do = func() (timing, error) { return getFirst(object(largeData)) }
-	case "get-parquet":
-		size := number(1)
-		do = func() (timing, error) { return parquet(size, object(tailData)) }
-	case "get-many":
-		conns := int(number(2))
-		do = func() (timing, error) { return getMany(ctx, c, args[1], conns, args[3]) }
-	case "list":
-		do = func() (timing, error) { return list1(ctx, c, args[1]) }
-	case "put-each":
-		do = func() (timing, error) { return putEach(ctx, c, args[1], args[2]) }
-	default:
-		err = fmt.Errorf("no child %q", name)
-	}
-	if err != nil {
-		return timing{}, err
-	}
 	began, computed := time.Now(), usage(unix.RUSAGE_SELF)
-	t, err := do()
+	t, err := plainWork(ctx, c, name, args)
 	if t.Work == 0 {
 		t.Work = since(began)
 	}
@@ -74,6 +40,38 @@ func plainChild(ctx context.Context, name string, args []string) (timing, error)
 		t.Values = []float64{t.Work}
 	}
 	return t, err
+}
+
+func plainWork(ctx context.Context, c *s3.Client, name string, args []string) (timing, error) {
+	object := func(key string) func(p []byte, off int64) error {
+		return func(p []byte, off int64) error { return getInto(ctx, c, tableKey+key, p, off) }
+	}
+	n, _ := strconv.Atoi(args[1]) // of those that take a number: the bench itself wrote it
+	switch name {
+	case "get":
+		return getWhole(ctx, c, n, args[2:])
+	case "get-random":
+		size, err := strconv.ParseInt(args[2], 10, 64)
+		if err != nil {
+			return timing{}, err
+		}
+		return random(size, n, object(largeData))
+	case "get-first":
+		return getFirst(object(largeData))
+	case "get-parquet":
+		return parquet(int64(n), object(tailData))
+	case "get-many":
+		conns, err := strconv.Atoi(args[2])
+		if err != nil {
+			return timing{}, err
+		}
+		return getMany(ctx, c, args[1], conns, args[3])
+	case "list":
+		return listKeys(ctx, c, args[1])
+	case "put-each":
+		return putEach(ctx, c, args[1], args[2])
+	}
+	return timing{}, fmt.Errorf("no child %q", name)
 }
 
 func ranged(off, n int64) *string { return aws.String(fmt.Sprintf("bytes=%d-%d", off, off+n-1)) }
@@ -177,8 +175,8 @@ func eachKey(ctx context.Context, c *s3.Client, prefix string, do func(key strin
 	return nil
 }
 
-// list1 lists a prefix, a page after the other, and tells when the first key came.
-func list1(ctx context.Context, c *s3.Client, prefix string) (timing, error) {
+// listKeys lists a prefix, a page after the other, and tells when the first key came.
+func listKeys(ctx context.Context, c *s3.Client, prefix string) (timing, error) {
 	began := time.Now()
 	var first float64
 	err := eachKey(ctx, c, prefix, func(string) {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+	iofs "io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -32,7 +32,7 @@ func (r *readRig) results(rows []readRow, who []reader) (results, error) {
 		if err == nil {
 			err = json.Unmarshal(raw, &kept)
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !errors.Is(err, iofs.ErrNotExist) {
 			return all, fmt.Errorf("earlier results: %w", err)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	iofs "io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -38,7 +38,7 @@ print('{"work": %f, "values": [%f, %d]}' % (time.monotonic() - began, total, row
 func (r *readRig) putWide(ctx context.Context) error {
 	path := filepath.Join(r.o.keep, "wide-"+strconv.FormatInt(r.far.large>>20, 10)+".parquet")
 	_, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, iofs.ErrNotExist) {
 		rows := r.far.large / 8 / wideColumns
 		if err = os.MkdirAll(r.o.keep, 0o755); err != nil {
 			return err
