@@ -245,9 +245,6 @@ func raceBackup(t *testing.T, l *mounttest.Lake, f string, rounds int) {
 			t.Errorf("round %d: %s is there after its rename", i, filepath.Base(f))
 		}
 		way := i % 4
-		if way == 3 && l.OnS3() {
-			way = 1 // known: see "Backup names" in docs/design.md
-		}
 		switch way {
 		case 0:
 			err = l.WriteFile(f, next)

@@ -33,8 +33,8 @@ func (a *away) make(ctx context.Context) error {
 	a.fs.Attr.Move(attrKey(a.old.Location), a.old.ETag, attrKey(obj.Location), obj.ETag)
 	a.fs.vanished(a.from, a.old.Location)
 	a.fs.published(a.to, obj)
-	a.fs.backups.drop(a)
 	a.handOver(ctx, a.to, a.target, obj)
+	a.fs.backups.drop(a) // last: a rename or a removal of either name waits for it
 	return nil
 }
 
@@ -48,10 +48,11 @@ func (a *away) publishBackup(ctx context.Context) error {
 		a.giveUp()
 		return e
 	}
-	if s.file.Dirty() { // an empty file of a format that has none waits for its bytes
+	if !s.isPublished() { // an empty file of a format that has none waits for its bytes
 		a.wait()
 		return nil
 	}
+	s.unhold(ctx)
 	a.letGo()
 	return a.removeOld(ctx)
 }
@@ -173,7 +174,7 @@ func (a *away) superseded(ctx context.Context, cause error) bool {
 // name leads to what the store has, and the backup is a file of a temporary name.
 func (a *away) partWays(ctx context.Context) {
 	a.fs.superseded(a.old.Location)
-	a.fs.backups.drop(a)
+	defer a.fs.backups.drop(a)
 	if a.backup == nil {
 		return
 	}
@@ -215,39 +216,49 @@ func (a *away) letGo() {
 }
 
 // handOver ends the backup for the object, which has its name: path. Whoever has it
-// open for writing goes on, with a new version of that.
+// open for writing goes on, with a new version of that; and what was written, and
+// closed, while the object got its name is published before anybody is shown the object.
 func (a *away) handOver(ctx context.Context, path string, t catalogview.Target, obj objectstore.Object) {
 	f, s := a.fs, a.backup
-	a.keepAttributes(obj)
 	f.names.locate(s.name, obj.Location)
 	s.mu.Lock()
+	s.heir = &obj
 	s.passed = len(s.writing) == 0 && s.reserved == 1 && s.file.Changes() == 0
 	passed := s.passed
-	s.rule.unlinked = s.rule.unlinked || passed
-	s.hold = staging.Unheld
+	if passed {
+		s.rule.unlinked, s.hold = true, staging.Unheld
+	}
 	s.mu.Unlock()
-	f.names.hide(s)
+	a.keepAttributes(obj)
 	if !passed {
 		w := newWrite(path, t)
 		w.Cond = objectstore.Cond{IfMatch: obj.Match}
 		if err := s.file.SetTarget(w); err != nil {
 			f.fail("record", path, err)
-		} else if !s.isWritten() {
-			_ = s.publish(ctx) // its failure is logged and shown
 		}
+		s.unhold(ctx)
 	}
+	f.names.hide(s)
 	a.letGo()
 }
 
-// isPassed reports whether handOver has ended the file.
-func (s *stagedNode) isPassed() bool {
+// reserve keeps the file from being ended until unclaimed; false if handOver has ended
+// it.
+func (s *stagedNode) reserve() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.passed
+	if s.passed {
+		return false
+	}
+	s.reserved++
+	return true
 }
 
-// keepAttributes keeps of the object what was set on the backup.
+// keepAttributes keeps of the object what was set on the backup; what is set from then
+// on, stagedNode.keepPublished does.
 func (a *away) keepAttributes(obj objectstore.Object) {
+	a.backup.commit.Lock()
+	defer a.backup.commit.Unlock()
 	now := a.backup.file.Record().Attributes
 	if now == a.attributes {
 		return
@@ -284,7 +295,7 @@ func (f *FS) replaced(path string) {
 	if a == nil {
 		return
 	}
-	f.backups.drop(a)
+	defer f.backups.drop(a)
 	if a.backup == nil {
 		return
 	}

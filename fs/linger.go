@@ -113,11 +113,39 @@ func (s *stagedNode) endLinger() {
 	ctx, cancel := s.fs.lasting()
 	defer cancel()
 	if s.publish(ctx) == 0 {
-		s.mu.Lock()
-		s.hold = staging.Unheld // an empty file of a format that has none waits on, for its bytes
-		s.mu.Unlock()
+		s.unhold(ctx) // an empty file of a format that has none waits on, for its bytes
 	}
 	s.end()
+}
+
+// unhold ends what holds the file back: each close publishes from now on. One that came
+// before, and after what was published last, was answered 0 and published nothing: so
+// what it closed is published here, unless another writer has it open.
+func (s *stagedNode) unhold(ctx context.Context) {
+	s.mu.Lock()
+	s.hold = staging.Unheld
+	s.mu.Unlock()
+	if !s.idle() {
+		return
+	}
+	s.mu.Lock()
+	facts := s.facts()
+	wanted := s.rule.needsFacts(facts) && !facts.refused
+	s.mu.Unlock()
+	switch {
+	case !wanted:
+	case s.whole():
+		_ = s.publish(ctx) // its failure is logged and shown
+	default:
+		s.tear()
+	}
+}
+
+// isPublished reports whether some version of the file was published.
+func (s *stagedNode) isPublished() bool {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	return s.latest != nil
 }
 
 // postpone has a lingering file, whose publish failed with err, linger anew, if it is

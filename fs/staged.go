@@ -46,6 +46,8 @@ type stagedNode struct {
 	opened    time.Time    // for writing, last
 	passed    bool         // its name leads to an object with its bytes: nobody is to write here any more
 	sums      string       // the version whose checksums it has, once that is published; see companion.go
+
+	heir *objectstore.Object // what the name leads to, once handOver has ended the wait of a backup
 }
 
 var (
@@ -200,8 +202,17 @@ func (s *stagedNode) Setattr(ctx context.Context, fh gofs.FileHandle, in *fuse.S
 func (s *stagedNode) keepPublished(in *fuse.SetAttrIn) {
 	s.commit.Lock()
 	defer s.commit.Unlock()
+	s.mu.Lock()
+	heir, passed := s.heir, s.passed
+	s.mu.Unlock()
 	r := s.file.Record()
-	if r.Base != nil && !s.file.Dirty() {
+	switch {
+	case passed:
+		s.fs.keepAttributes(s.fs.names.location(s.name), heir.ETag, in)
+	case r.Base == nil || s.file.Dirty():
+	case heir != nil && s.latest == nil:
+		s.fs.keepAttributes(r.Target, heir.ETag, in)
+	default:
 		s.fs.keepAttributes(r.Target, r.Base.ETag, in)
 	}
 }
@@ -223,9 +234,10 @@ func setAttributes(a *staging.Attributes, in *fuse.SetAttrIn) (changed bool) {
 }
 
 func (s *stagedNode) truncate(ctx context.Context, fh gofs.FileHandle, size int64) syscall.Errno {
-	if s.isPassed() {
+	if !s.reserve() {
 		return s.fs.reopen(ctx, s.name, syscall.O_WRONLY)
 	}
+	defer s.unclaimed()
 	work, cancel := s.fs.lasting()
 	defer cancel()
 	if err := s.file.Truncate(work, size); err != nil {
@@ -236,7 +248,7 @@ func (s *stagedNode) truncate(ctx context.Context, fh gofs.FileHandle, size int6
 		return 0
 	}
 	s.mu.Lock()
-	alone := s.handles == 0
+	alone := len(s.writing) == 0
 	s.mu.Unlock()
 	if !alone {
 		return 0
@@ -244,9 +256,7 @@ func (s *stagedNode) truncate(ctx context.Context, fh gofs.FileHandle, size int6
 	if hold := s.holding(); hold != staging.Unheld {
 		return s.closedHeld(work, hold)
 	}
-	e := s.publish(work)
-	s.end()
-	return e
+	return s.publish(work)
 }
 
 // Open adds a descriptor.
