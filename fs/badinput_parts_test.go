@@ -133,7 +133,7 @@ func wantPublishedLater(t *testing.T, l *mounttest.Lake, name, content string) {
 func wantNothingLeft(t *testing.T, l *mounttest.Lake, names ...string) {
 	t.Helper()
 	server, bucket := l.Bucket()
-	l.Eventually("no upload is left", 6*seenWithin, func() bool { return len(server.Uploads(t, bucket)) == 0 })
+	l.Eventually("no upload is left", tidiedWithin, func() bool { return len(server.Uploads(t, bucket)) == 0 })
 	wantSettled(t, l)
 	wantBucket(t, l, names...)
 }

@@ -79,7 +79,7 @@ func uploadsOf(t *testing.T, l *mounttest.Lake) []string {
 // soon no upload; what is staged may stay.
 func wantNoUpload(t *testing.T, l *mounttest.Lake, names ...string) {
 	t.Helper()
-	l.Eventually("no upload is left", 6*seenWithin, func() bool { return len(uploadsOf(t, l)) == 0 })
+	l.Eventually("no upload is left", tidiedWithin, func() bool { return len(uploadsOf(t, l)) == 0 })
 	wantBucket(t, l, names...)
 }
 

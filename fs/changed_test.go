@@ -27,6 +27,11 @@ func mountWatched(t *testing.T, content string) *mounttest.Lake {
 // machine takes.
 const seenWithin = 10 * time.Second
 
+// tidiedWithin is how long an upload that nobody needs may stay in the store: where the
+// request that frees it had no answer in --io-timeout (tests have a second, which a busy
+// machine may need for one request), the daemon asks again after its tidyEvery, a minute.
+const tidiedWithin = time.Minute + seenWithin
+
 func TestChangedByOthersIsSeenAfterTheTTL(t *testing.T) {
 	t.Parallel()
 	l := mountWatched(t, "one")
