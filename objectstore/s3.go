@@ -36,6 +36,9 @@ type S3Options struct {
 	// Sent is told of the bytes of each request's body as they go out, retries
 	// included. It is called concurrently, and must not block.
 	Sent func(n int)
+	// Received is told of the bytes of objects as they are read, each once. It is
+	// called concurrently, and must not block.
+	Received func(n int)
 }
 
 // S3Request is one HTTP request as it went.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -74,7 +75,9 @@ type attempt struct {
 	html    bool   // the answer's body is a page for people: some program on the way spoke
 	head    bool   // it is one to HEAD, which has no body
 	skew    time.Duration
-	bytes   atomic.Int64 // sent
+	// retryAfter is when the store asks to be asked again; 0: it does not say.
+	retryAfter time.Duration
+	bytes      atomic.Int64 // sent
 }
 
 type attemptKey struct{}
@@ -143,6 +146,21 @@ func (a *attempt) note(resp *http.Response) {
 	if t, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		a.skew = time.Until(t)
 	}
+	if resp.StatusCode >= http.StatusBadRequest {
+		a.retryAfter = retryAfter(resp.Header.Get("Retry-After"), a.skew)
+	}
+}
+
+// retryAfter reads a Retry-After, which has seconds or a time of the store's clock;
+// skew is how far that is ahead of the one here. 0 where it says nothing.
+func retryAfter(value string, skew time.Duration) time.Duration {
+	if n, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	if t, err := http.ParseTime(value); err == nil {
+		return max(time.Until(t)-skew, 0)
+	}
+	return 0
 }
 
 // sentBody counts what a request sends.

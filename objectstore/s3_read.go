@@ -218,6 +218,9 @@ func (b *objectBody) Read(p []byte) (int, error) {
 			if b.came += int64(n); b.came >= progress || b.part.n == 0 {
 				b.failures = 0
 			}
+			if b.s3.o.Received != nil {
+				b.s3.o.Received(n)
+			}
 			return n, nil // an error comes again
 		}
 		if err != nil {

@@ -215,6 +215,24 @@ func TestReadResumes(t *testing.T) {
 	}
 }
 
+// Bytes are counted as they are read, each once, whatever was asked for again.
+func TestReadIsCounted(t *testing.T) {
+	data := numbered(1000)
+	var received atomic.Int64
+	o := S3Options{Endpoint: "http://store.test", Received: func(n int) { received.Add(int64(n)) }}
+	f := newFaked(t, o, func(n int, req *http.Request) (*http.Response, error) {
+		resp, err := serveObject(req, "v1", data)
+		if n == 1 {
+			resp = cutAt(resp, 300, io.ErrUnexpectedEOF)
+		}
+		return resp, err
+	})
+	_, b, err := readBody(t.Context(), f.S3, Object{Location: testLoc, ETag: "v1", Size: 1000}, 100, 800)
+	if err != nil || len(b) != 800 || received.Load() != 800 {
+		t.Errorf("read %d bytes, %v; counted %d, want 800", len(b), err, received.Load())
+	}
+}
+
 func TestReadCutForGood(t *testing.T) {
 	data := numbered(1000)
 	for name, broken := range map[string]func(*http.Request) (*http.Response, error){

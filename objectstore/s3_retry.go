@@ -191,7 +191,9 @@ func (r *retrier) next(ctx context.Context, acc access, a *attempt, e *storeErro
 	if !r.worthwhile(e) {
 		return 0, false
 	}
-	wait := backoff(r.pauses) + r.s.budget.take()
+	// The pause of our own comes on top, as others were told the same time. A store
+	// that asks for more than is left is asked before the end all the same.
+	wait := min(a.retryAfter, time.Until(r.deadline)/2) + backoff(r.pauses) + r.s.budget.take()
 	r.pauses++
 	return wait, time.Now().Add(wait).Before(r.deadline)
 }

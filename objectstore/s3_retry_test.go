@@ -258,6 +258,46 @@ func TestRetriesAreSigned(t *testing.T) {
 	})
 }
 
+// A store that says when to ask again is not asked before, as far as there is time.
+func TestRetryAfter(t *testing.T) {
+	for _, c := range []struct {
+		says        func() string
+		status      int
+		refusals    int
+		least, most time.Duration
+		fails       bool
+	}{
+		{says: func() string { return "7" }, status: 503, refusals: 1, least: 7 * time.Second, most: 8 * time.Second},
+		{says: func() string { return "7" }, status: 429, refusals: 1, least: 7 * time.Second, most: 8 * time.Second},
+		{says: func() string { return "7" }, status: 503, refusals: 2, least: 14 * time.Second, most: 15 * time.Second},
+		{says: func() string { return time.Now().Add(9 * time.Second).UTC().Format(http.TimeFormat) }, status: 503, refusals: 1, least: 8 * time.Second, most: 10 * time.Second},
+		{says: func() string { return "3600" }, status: 503, refusals: 1, least: 29 * time.Second, most: 31 * time.Second},
+		{says: func() string { return "3600" }, status: 503, refusals: 1000, most: time.Minute, fails: true},
+		{says: func() string { return "-7" }, status: 503, refusals: 1, most: time.Second},
+		{says: func() string { return "soon" }, status: 503, refusals: 1, most: time.Second},
+		{says: func() string { return "99999999999999999999" }, status: 503, refusals: 1, most: time.Second},
+		{says: func() string { return time.Unix(0, 0).UTC().Format(http.TimeFormat) }, status: 503, refusals: 1, most: time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFaked(t, S3Options{Endpoint: "http://store.test"}, func(n int, req *http.Request) (*http.Response, error) {
+				if n > c.refusals {
+					return serveObject(req, "v1", []byte("data"))
+				}
+				return reply(c.status, "", "Retry-After: "+c.says())
+			})
+			start := time.Now()
+			_, err := f.Stat(t.Context(), testLoc)
+			took := time.Since(start)
+			if (err != nil) != c.fails || took < c.least || took > c.most {
+				t.Errorf("%d times %d, to be asked again %q: %v after %v, want %v to %v", c.refusals, c.status, c.says(), err, took, c.least, c.most)
+			}
+			if n := len(f.requests); n > 20 {
+				t.Errorf("%d requests in a minute", n)
+			}
+		})
+	}
+}
+
 func TestBudgetHoldsRetriesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget()

@@ -73,6 +73,8 @@ func s3Options(r *request, log *slog.Logger, set *lakemetrics.Set) objectstore.S
 	if set != nil {
 		o.Observe = func(q objectstore.S3Request) { countRequest(set, q) }
 		o.Sent = func(n int) { set.StoreSent.Add(int64(n)) }
+		read := set.StoreBytes.With(lakemetrics.DirectionRead)
+		o.Received = func(n int) { read.Add(int64(n)) }
 	}
 	return o
 }
