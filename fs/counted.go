@@ -53,11 +53,19 @@ func (c *counted) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOu
 	if syscall.Errno(s) == toErrno(errSuperseded) {
 		c.metrics.Redirects.Inc()
 	}
-	return c.done("open", began, s)
+	return c.done("open", began, c.opened(s))
 }
 
 func (c *counted) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
-	return c.done("create", time.Now(), c.RawFileSystem.Create(cancel, in, name, out))
+	return c.done("create", time.Now(), c.opened(c.RawFileSystem.Create(cancel, in, name, out)))
+}
+
+// opened counts a handle that the kernel will release.
+func (c *counted) opened(s fuse.Status) fuse.Status {
+	if s.Ok() {
+		c.metrics.OpenHandles.Add(1)
+	}
+	return s
 }
 
 func (c *counted) Read(cancel <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
@@ -98,6 +106,7 @@ func (c *counted) Fsync(cancel <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
 func (c *counted) Release(cancel <-chan struct{}, in *fuse.ReleaseIn) {
 	began := time.Now()
 	c.RawFileSystem.Release(cancel, in)
+	c.metrics.OpenHandles.Add(-1)
 	c.done("release", began, fuse.OK)
 }
 
