@@ -109,6 +109,7 @@ type objectHandle struct {
 	opened
 	node   *objectNode
 	direct bool // the kernel reads file itself
+	lost   failedReads
 }
 
 var _ gofs.FilePassthroughFder = (*objectHandle)(nil)
@@ -136,11 +137,16 @@ var _ gofs.FileReader = (*objectHandle)(nil)
 
 // Read serves what the kernel has not cached.
 func (h *objectHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	if errno, again := h.lost.again(off, int64(len(dest))); again {
+		return nil, errno
+	}
 	work, cancel := h.node.fs.work(ctx)
 	defer cancel()
 	v, err := h.handle.View(work, dest, off)
 	if err != nil {
-		return nil, h.failed(err)
+		errno := h.failed(err)
+		h.lost.note(off, int64(len(dest)), errno)
+		return nil, errno
 	}
 	return viewResult{v}, 0
 }
