@@ -53,6 +53,8 @@ type S3 struct {
 	conditions conditions // on writes, as the store keeps them
 	uploads    uploads    // what the store does with them
 	copyLimit  int64      // larger objects are copied in parts; 0: MaxPutSize
+	serial     sync.Map   // buckets (Location.Bucket) whose listings are not to be split into ranges
+	listPage   int32      // keys of a full page; 0: maxListPage
 
 	mu struct {
 		sync.Mutex
