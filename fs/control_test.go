@@ -275,4 +275,11 @@ func TestExtendedAttributes(t *testing.T) {
 		_, err = xattr(l, path, "user.none")
 		wantErrno(t, "getxattr of "+path, err, syscall.ENODATA)
 	}
+	// ls -l asks each file again where the answer is that there is none.
+	for _, path := range []string{dir, file} {
+		for _, name := range []string{"security.selinux", "system.posix_acl_access"} {
+			_, err := xattr(l, path, name)
+			wantErrno(t, name+" of "+path, err, syscall.ENOTSUP)
+		}
+	}
 }

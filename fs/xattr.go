@@ -30,7 +30,17 @@ func (x xattrs) get(name string, dest []byte) (uint32, syscall.Errno) {
 			return answer(dest, a.value)
 		}
 	}
-	return 0, toErrno(errNoAttribute)
+	return 0, noAttribute(name)
+}
+
+// noAttribute is the answer for an attribute that is not there. Other namespaces than
+// user are not supported at all: ls -l asks every file for security.selinux and
+// system.posix_acl_access until it is told so once.
+func noAttribute(name string) syscall.Errno {
+	if !strings.HasPrefix(name, "user.") {
+		return toErrno(errUnsupported)
+	}
+	return toErrno(errNoAttribute)
 }
 
 func (x xattrs) list(dest []byte) (uint32, syscall.Errno) {
@@ -130,7 +140,7 @@ func (d *dirNode) xattrs(ctx context.Context) (xattrs, syscall.Errno) {
 // (security.*, system.*) is answered without a look-up.
 func (d *dirNode) Getxattr(ctx context.Context, name string, dest []byte) (uint32, syscall.Errno) {
 	if name != xattrLocation {
-		return 0, toErrno(errNoAttribute)
+		return 0, noAttribute(name)
 	}
 	x, e := d.xattrs(ctx)
 	if e != 0 {
