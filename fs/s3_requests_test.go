@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/faulty"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 )
 
@@ -46,7 +47,8 @@ func asked(l *mounttest.Lake) string {
 	return b.String()
 }
 
-func TestS3ListingOfTenThousandKeysIsElevenRequests(t *testing.T) {
+// Case 68: attributes come with the names.
+func TestCase68ListingOfTenThousandKeysIsElevenRequestsOnS3(t *testing.T) {
 	t.Parallel()
 	files := make(map[string]string)
 	for i := range 10_000 {
@@ -63,6 +65,39 @@ func TestS3ListingOfTenThousandKeysIsElevenRequests(t *testing.T) {
 	l.Proxy.Reset()
 	l.MustSh(`ls -l db/t >/dev/null; stat db/t/k00001 db/t/k09999 >/dev/null; test ! -e db/t/none`)
 	wantRequests(t, l, "once more, within the TTL", map[string]int{})
+}
+
+// TestCase68FirstNameBeforeTheLastPageOnS3: names are shown while the later pages of
+// their directory are still to come.
+func TestCase68FirstNameBeforeTheLastPageOnS3(t *testing.T) {
+	t.Parallel()
+	const n = 6000
+	l := counted(t, manyKeys(n))
+	l.MustSh(fmt.Sprintf(`stat db/t/d%d`, n))
+	l.Proxy.Reset()
+	later := l.Proxy.Add(faulty.Rule{Op: "ListObjectsV2", Key: l.Key(fmt.Sprintf("db/t/d%d", n)), If: laterPage, Fault: faulty.Hang{}})
+	withDir(t, l, fmt.Sprintf("db/t/d%d", n), 600, func(d openDir) error {
+		first, err := d.next()
+		if err != nil || len(first) < 3 {
+			t.Errorf("while the second page is held: %v, %v", first, err)
+		}
+		later.Wait(t, 1)
+		later.Remove()
+		l.Proxy.Release()
+		rest, err := d.rest()
+		for _, e := range first {
+			if e.name != "." && e.name != ".." {
+				rest = append(rest, e.name)
+			}
+		}
+		if len(wantOnce(t, rest)) != n {
+			t.Errorf("%d names, want %d", len(rest), n)
+		}
+		return err
+	})
+	if got := l.Proxy.Counts(); got["ListObjectsV2"] > n/1000+1 || got["HeadObject"] > 0 {
+		t.Errorf("%d names: %v\n%s", n, got, asked(l))
+	}
 }
 
 func TestS3ReadingAFileIsItsGETsAlone(t *testing.T) {
