@@ -66,6 +66,7 @@ type keyRange struct {
 	token  string // of the next page
 	tokens map[string]bool
 	pages  [][]Entry // ready
+	behind []Entry   // of its last page, past hi: for join. Who comes before a range that has not begun stays
 	recent []Entry   // the last page that had entries: how keys lie here
 	last   string    // key that came
 	begun  bool      // a page came
@@ -115,9 +116,11 @@ func (l *s3Lister) run(ctx context.Context) error {
 			if goOn, err := l.emit(ctx, page); !goOn {
 				return err
 			}
-		case r.done:
+		case r.done && (len(l.ranges) == 1 || l.ranges[1].begun):
 			l.passed = l.passed || len(l.ranges) > 1
 			l.ranges = l.ranges[1:]
+		case r.done && !l.ranges[1].flying:
+			l.send(ctx, l.ranges[1])
 		default:
 			if err := l.accept(<-l.arrived); err != nil {
 				return err
@@ -263,18 +266,12 @@ func (l *s3Lister) accept(a arrival) error {
 	if !r.begun && len(page.entries) == 0 && page.next == "" {
 		l.missed++
 	}
-	r.begun = true
-	l.take(r, page.entries)
-	switch {
-	case r.done:
-	case page.next == "":
-		r.done = true
-	case r.tokens[page.next]:
+	if page.next != "" && r.tokens[page.next] {
 		return l.fail("the store goes round in circles: a continuation token came twice")
-	default:
-		r.tokens[page.next] = true
-		r.token = page.next
 	}
+	r.begun, r.tokens[page.next], r.token = true, true, page.next
+	l.take(r, page.entries)
+	r.done = r.done || page.next == ""
 	return nil
 }
 
@@ -303,7 +300,7 @@ func (l *s3Lister) pace(page listPage) {
 // every other failure by itself.
 func (l *s3Lister) failed(r *keyRange, err error) error {
 	i := slices.Index(l.ranges, r)
-	if r.begun || i == 0 || l.ranges[i-1].done {
+	if r.begun || i == 0 {
 		return err
 	}
 	l.serial = true
@@ -331,7 +328,7 @@ func (l *s3Lister) check(r *keyRange, page listPage) error {
 		return l.fail("keys came in no order, after others had")
 	case !ordered:
 		l.join(0)
-	case !l.ranges[i-1].done:
+	default:
 		l.join(i - 1)
 	}
 	return nil
@@ -345,7 +342,12 @@ func (l *s3Lister) join(i int) {
 		l.got -= entriesOf(r.pages)
 	}
 	l.ranges = l.ranges[:i+1]
-	l.ranges[i].hi = ""
+	r := l.ranges[i]
+	behind := r.behind
+	if r.hi, r.behind = "", nil; behind != nil {
+		r.done = r.token == ""
+		l.take(r, behind)
+	}
 }
 
 // take keeps the entries of a page that are the range's.
@@ -356,7 +358,7 @@ func (l *s3Lister) take(r *keyRange, entries []Entry) {
 	if r.hi != "" {
 		for i := range entries {
 			if entries[i].Key > r.hi {
-				entries, r.done, l.passed = entries[:i], true, true
+				entries, r.behind, r.done, l.passed = entries[:i], entries[i:], true, true
 				break
 			}
 		}
