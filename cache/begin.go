@@ -21,9 +21,20 @@ const smallBegin = 64 << 10
 // know of it. asked tells whether the store was asked, or is being: not where the
 // bytes are there, which proves nothing of the store.
 func (h *Handle) Begin(ctx context.Context, tail bool) (asked bool, err error) {
+	return h.beginAs(ctx, tail, need{prio: budget.Read, ahead: true, now: true})
+}
+
+// BeginAhead is Begin for a version that nobody asked for yet: its memory is
+// read-ahead's, which goes before what readers need, and where there is none it asks
+// nothing, and returns ErrNoMemory.
+func (h *Handle) BeginAhead(ctx context.Context) (asked bool, err error) {
+	return h.beginAs(ctx, false, need{prio: budget.Speculation, ahead: true})
+}
+
+func (h *Handle) beginAs(ctx context.Context, tail bool, why need) (asked bool, err error) {
 	if err = h.begin(); err == nil {
 		defer h.end()
-		asked, err = h.beginFetch(ctx, tail)
+		asked, err = h.beginFetch(ctx, tail, why)
 	}
 	if err != nil {
 		return asked, fmt.Errorf("begin %q: %w", h.file.version.Key, err)
@@ -31,13 +42,13 @@ func (h *Handle) Begin(ctx context.Context, tail bool) (asked bool, err error) {
 	return asked, nil
 }
 
-func (h *Handle) beginFetch(ctx context.Context, tail bool) (asked bool, err error) {
+func (h *Handle) beginFetch(ctx context.Context, tail bool, why need) (asked bool, err error) {
 	if h.file.version.Size == 0 {
 		return true, h.beginUncached(ctx)
 	}
 	for again := false; ; again = true {
-		t, own, err := h.cache.first(ctx, h, tail)
-		if errors.Is(err, errNoMemory) {
+		t, own, err := h.cache.first(ctx, h, tail, why)
+		if errors.Is(err, ErrNoMemory) && why.now {
 			return true, h.beginUncached(ctx)
 		}
 		if err != nil || t == nil {
@@ -56,8 +67,9 @@ func (h *Handle) beginFetch(ctx context.Context, tail bool) (asked bool, err err
 }
 
 // first returns the fetch of the first bytes, or the last ones, and whether it was
-// started here; nil if they are there.
-func (c *Cache) first(ctx context.Context, h *Handle, tail bool) (t *fetch, own bool, err error) {
+// started here, for which why is; nil if they are there.
+func (c *Cache) first(ctx context.Context, h *Handle, tail bool, why need) (t *fetch, own bool, err error) {
+	inParts := h.inParts()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.closed {
@@ -66,7 +78,7 @@ func (c *Cache) first(ctx context.Context, h *Handle, tail bool) (t *fetch, own 
 	count := c.units(h.file.version.Size)
 	from, until := int64(0), min(c.perBlock, count)
 	switch {
-	case h.file.version.Size <= c.whole:
+	case h.file.version.Size <= c.whole && !inParts:
 		until = count
 	case tail:
 		from, until = count-c.tailOf(h.file.version.Size), count
@@ -81,10 +93,10 @@ func (c *Cache) first(ctx context.Context, h *Handle, tail bool) (t *fetch, own 
 		if i > from {
 			return need{prio: budget.Speculation, ahead: true}
 		}
-		return need{prio: budget.Read, ahead: true, now: true}
+		return why
 	})
 	if t == nil {
-		return nil, false, errNoMemory
+		return nil, false, ErrNoMemory
 	}
 	return t, true, nil
 }

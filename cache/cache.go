@@ -178,6 +178,12 @@ func orDefault(n, otherwise int64) int64 {
 	return n
 }
 
+// Window is how far a sequential reader is read ahead of, in bytes.
+func (c *Cache) Window() int64 { return c.window * c.unit }
+
+// Whole is the size in bytes of the largest version that is fetched at once.
+func (c *Cache) Whole() int64 { return c.whole }
+
 // Open returns a handle that reads v through fetch. It does no I/O. Handles of
 // one version share its blocks.
 func (c *Cache) Open(v Version, fetch Fetch) *Handle {

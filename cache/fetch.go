@@ -24,7 +24,7 @@ type fetch struct {
 
 // pin returns the block with one more use, and sees to it that what want says
 // is fetched; reached is where that ends for want of memory, else want.until.
-// errNoMemory if there is none for the block; the caller unpins.
+// ErrNoMemory if there is none for the block; the caller unpins.
 func (c *Cache) pin(ctx context.Context, h *Handle, index int64, want span) (b *block, reached int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,7 +41,7 @@ func (c *Cache) pin(ctx context.Context, h *Handle, index int64, want span) (b *
 			return n
 		})
 		if t == nil {
-			return nil, 0, errNoMemory
+			return nil, 0, ErrNoMemory
 		}
 		b = t.blocks[0]
 	}

@@ -12,8 +12,9 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/internal/budget"
 )
 
-// errNoMemory: no block could be made; the read goes past the cache.
-var errNoMemory = errors.New("no memory for a block")
+// ErrNoMemory means that there was no memory for a block. A read goes past the
+// cache then.
+var ErrNoMemory = errors.New("no memory for a block")
 
 // Handle reads one version. It is safe for concurrent use; the owner closes it
 // once.
@@ -27,6 +28,7 @@ type Handle struct {
 		ahead  readahead
 		active int // reads at work
 		closed bool
+		parts  bool // see InParts
 	}
 
 	// Guarded by Cache.mu.
@@ -50,6 +52,20 @@ func (h *Handle) Close() {
 	}
 }
 
+// InParts says that the version is likely to be read in part: reading its start
+// fetches no more than that, however small it is.
+func (h *Handle) InParts() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.parts = true
+}
+
+func (h *Handle) inParts() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mu.parts
+}
+
 // begin counts a use in.
 func (h *Handle) begin() error {
 	h.mu.Lock()
@@ -68,7 +84,7 @@ func (h *Handle) ahead(first, last int64) (until int64) {
 	defer h.mu.Unlock()
 	until = h.mu.ahead.next(first, last, limits{
 		count: c.units(h.file.version.Size), part: c.partOf(h.file), window: c.share(h),
-		start: c.perBlock, gap: c.perBlock / 2, back: 8 * c.perBlock, whole: h.file.version.Size <= c.whole,
+		start: c.perBlock, gap: c.perBlock / 2, back: 8 * c.perBlock, whole: h.file.version.Size <= c.whole && !h.mu.parts,
 	})
 	if until > last+1 {
 		c.readAhead(h)
@@ -163,7 +179,7 @@ func (h *Handle) read(ctx context.Context, p []byte, off int64, use func(b *bloc
 	for n < len(p) {
 		at := off + int64(n)
 		b, err := h.await(ctx, at, int64(len(p)-n), want)
-		if errors.Is(err, errNoMemory) {
+		if errors.Is(err, ErrNoMemory) {
 			m, direct := h.readUncached(ctx, p[n:], at)
 			return n + m, direct
 		}

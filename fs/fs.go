@@ -94,6 +94,9 @@ type Config struct {
 	// RenameLimit is how many objects a directory that is renamed may have, where
 	// the store has no directories; 0: 1,000.
 	RenameLimit int
+	// PrefetchFiles is how many small files of a directory are fetched at most ahead of
+	// who opens its files in order; 0: none.
+	PrefetchFiles int
 	// TemporaryNames, LocalNames and BackupNames tell the names of files that are no
 	// data yet (see hold.go); the zero values none. TemporaryLinger is how long a
 	// closed file of a temporary name waits for its rename or removal before it is
@@ -136,6 +139,7 @@ type FS struct {
 	flat     bool
 	local    *localDirectories // those of staging trees alone unless flat
 	verified *verified
+	prefetch *prefetcher
 
 	publishing inFlight
 	departures *departures
@@ -168,6 +172,7 @@ func New(c Config) *FS {
 	if _, ok := c.Store.(objectstore.Directories); !ok {
 		f.flat = true
 	}
+	f.prefetch = newPrefetcher(f)
 	var err error
 	if f.local, err = newLocalDirectories(c.LocalDirectories); err != nil {
 		f.Log.Warn("directories that were made in an earlier mount are gone", slog.Any("error", err))

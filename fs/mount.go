@@ -68,6 +68,7 @@ func (f *FS) Mount(mountpoint string, o MountOptions) (*Mount, error) {
 	go func() {
 		defer m.serving.Done()
 		server.Serve()
+		f.prefetch.close()
 	}()
 	if err := server.WaitMount(); err != nil {
 		return nil, errors.Join(fmt.Errorf("mount %s: %w", mountpoint, err), server.Unmount())

@@ -110,6 +110,7 @@ type objectHandle struct {
 	node   *objectNode
 	direct bool // the kernel reads file itself
 	lost   failedReads
+	read   atomic.Int64 // up to which offset it was asked for
 }
 
 var _ gofs.FilePassthroughFder = (*objectHandle)(nil)
@@ -142,6 +143,7 @@ func (h *objectHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.R
 	}
 	work, cancel := h.node.fs.work(ctx)
 	defer cancel()
+	h.read.Store(max(h.read.Load(), off+int64(len(dest)))) // roughly, of reads at once
 	v, err := h.handle.View(work, dest, off)
 	if err != nil {
 		errno := h.failed(err)
@@ -179,6 +181,7 @@ func (o *objectNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, u
 	tid := thread(ctx)
 	work, cancel := o.fs.work(ctx)
 	defer cancel()
+	defer o.fs.prefetch.opening(work, o.object(), o.path())()
 	v, pinned := o.fs.names.unpin(o.name, tid, versionOf(o.version))
 	if !pinned {
 		var err error
@@ -229,6 +232,7 @@ func (o *objectNode) Release(ctx context.Context, fh gofs.FileHandle) syscall.Er
 	}
 	if h, ok := fh.(*objectHandle); ok {
 		h.close()
+		o.fs.prefetch.closed(o.object(), o.path(), h.read.Load())
 	}
 	return 0
 }

@@ -43,6 +43,9 @@ func (f *FS) openVersion(ctx context.Context, o objectstore.Object) (opened, err
 		return opened{file: file, handle: f.openCache(o, file)}, nil
 	}
 	h := f.openCache(o, nil)
+	if f.prefetch.partly(o) {
+		h.InParts()
+	}
 	err := f.verify(ctx, o, h)
 	if err == nil {
 		f.verified.note(o)
@@ -59,7 +62,15 @@ func (f *FS) openVersion(ctx context.Context, o objectstore.Object) (opened, err
 // those are cached by its head alone, once a TTL. The first bytes are asked for in
 // any case: a small file that is replaced the next moment is read to its end.
 func (f *FS) verify(ctx context.Context, o objectstore.Object, h *cache.Handle) error {
+	if o.Size == 0 && f.verified.has(o) {
+		return nil // there are no bytes to ask for
+	}
 	asked, err := h.Begin(ctx, columnar(o.Key))
+	return f.confirm(ctx, o, asked, err)
+}
+
+// confirm is verify after the first bytes were asked for, or not.
+func (f *FS) confirm(ctx context.Context, o objectstore.Object, asked bool, err error) error {
 	if err != nil || asked || f.verified.has(o) {
 		return err
 	}

@@ -45,6 +45,9 @@ type Set struct {
 	// cache: bound to cache.Stats
 	CacheHits, CacheMisses, CacheFetches, CacheFetchedBytes, CacheUncached *Func
 
+	// fs: files of a directory that were fetched before they were opened
+	PrefetchedFiles, PrefetchedBytes, PrefetchedUsed *Counter
+
 	// memory: bound to who holds it
 	Memory      *FuncVec // holder
 	MemoryLimit *Func
@@ -91,6 +94,10 @@ func (s *Set) addFS() {
 	s.OpenHandles = s.Gauge("lakefs_mount_open_handles", "Open file handles.")
 	s.Redirects = s.Counter("lakefs_mount_open_redirects_total",
 		"Opens sent back to look up the newest version.")
+	s.PrefetchedFiles = s.Counter("lakefs_mount_prefetched_files_total",
+		"Files asked for before they were opened, in a directory that is being read in order.")
+	s.PrefetchedBytes = s.Counter("lakefs_mount_prefetched_bytes_total", "Bytes of these files.")
+	s.PrefetchedUsed = s.Counter("lakefs_mount_prefetched_used_total", "Those of these files that were opened then.")
 }
 
 func (s *Set) addStore() {

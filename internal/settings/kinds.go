@@ -104,6 +104,18 @@ func count(name, usage, def string, at func(*Values) *int) Setting {
 	}}
 }
 
+// countFrom0 is a count that may be 0.
+func countFrom0(name, usage, def string, at func(*Values) *int) Setting {
+	return Setting{Name: name, Type: "N", Default: def, Usage: usage, set: func(v *Values, raw string) error {
+		n, err := strconv.ParseUint(raw, 10, 31)
+		if err != nil {
+			return errors.New("want a number from 0 on")
+		}
+		*at(v) = int(n)
+		return nil
+	}}
+}
+
 // addLocation takes a directory by absolute path or file: URI, or s3://BUCKET/PREFIX.
 func addLocation(v *Values, raw string) error {
 	if uri, ours, err := s3Location(raw); ours {

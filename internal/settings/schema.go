@@ -80,6 +80,8 @@ func limits() []Setting {
 			func(v *Values) *int { return &v.ManifestMaxColumns }),
 		count("manifest-max-keys", "most partition keys of a manifest", "32",
 			func(v *Values) *int { return &v.ManifestMaxKeys }),
+		countFrom0("prefetch-files", "most files of a directory in a bucket that are fetched ahead of who opens its files in order (0: none)", "32",
+			func(v *Values) *int { return &v.PrefetchFiles }),
 		count("rename-limit", "most objects of a directory that is renamed in a bucket, one by one; above, rename says EXDEV", "1000",
 			func(v *Values) *int { return &v.RenameLimit }),
 	}

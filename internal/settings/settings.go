@@ -54,6 +54,7 @@ type Values struct {
 	ManifestMaxColumns int
 	ManifestMaxKeys    int
 	RenameLimit        int // objects
+	PrefetchFiles      int // 0: none
 	Daemon, NoWait     bool
 	NoPassthrough      bool // the kernel is not offered local files
 	LogLevel           slog.Level
