@@ -16,7 +16,8 @@ const smallBegin = 64 << 10
 // (tailOf says how many), and returns when the store has begun to answer, with Fetch's
 // error if it refused: where the head of an answer tells the version, it proves that
 // this one is there. A version of up to Options.Whole bytes is fetched whole. It asks
-// nothing if those bytes are there, and waits for an answer that is on its way. When ctx is done it returns
+// nothing if those bytes are there, in memory or on a disk, and waits for an answer that
+// is on its way. When ctx is done it returns
 // ctx's error at once, and the fetch goes on. It is no read: read-ahead does not
 // know of it. asked tells whether the store was asked, or is being: not where the
 // bytes are there, which proves nothing of the store.
@@ -44,12 +45,12 @@ func (h *Handle) beginAs(ctx context.Context, tail bool, why need) (asked bool, 
 
 func (h *Handle) beginFetch(ctx context.Context, tail bool, why need) (asked bool, err error) {
 	if h.file.version.Size == 0 {
-		return true, h.beginUncached(ctx)
+		return h.beginUncached(ctx)
 	}
 	for again := false; ; again = true {
 		t, own, err := h.cache.first(ctx, h, tail, why)
 		if errors.Is(err, ErrNoMemory) && why.now {
-			return true, h.beginUncached(ctx)
+			return h.beginUncached(ctx)
 		}
 		if err != nil || t == nil {
 			return false, err
@@ -61,7 +62,7 @@ func (h *Handle) beginFetch(ctx context.Context, tail bool, why need) (asked boo
 		}
 		// What another asked for may have failed for a reason of its own.
 		if t.err == nil || own || again || errors.Is(h.cache.why(t.err), ErrClosed) {
-			return true, h.cache.why(t.err)
+			return !t.local, h.cache.why(t.err)
 		}
 	}
 }
@@ -119,12 +120,13 @@ func (c *Cache) why(err error) error {
 }
 
 // beginUncached asks for the first bytes and leaves them.
-func (h *Handle) beginUncached(ctx context.Context) error {
+func (h *Handle) beginUncached(ctx context.Context) (asked bool, err error) {
 	h.cache.directs.Add(1)
 	body, err := h.fetch(ctx, 0, min(h.file.version.Size, smallBegin))
 	if err != nil {
-		return err
+		return true, err
 	}
+	asked = !isLocal(body)
 	closeBody(body)
-	return nil
+	return asked, nil
 }

@@ -20,6 +20,7 @@ type fetch struct {
 	whole  int           // blocks that are complete; owned by the fetch's goroutine
 	opened chan struct{} // closed when open has returned
 	err    error         // of open; to be read after opened
+	local  bool          // the body came from a disk, and proves nothing of the store; likewise
 }
 
 // pin returns the block with one more use, and sees to it that what want says
@@ -105,7 +106,7 @@ func (c *Cache) fill(ctx context.Context, t *fetch) error {
 		n += int64(len(b.buf))
 	}
 	body, err := t.open(ctx, c.start(t.blocks[0]), n)
-	t.err = err
+	t.err, t.local = err, isLocal(body)
 	close(t.opened)
 	if err != nil {
 		return err

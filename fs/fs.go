@@ -70,6 +70,7 @@ type Config struct {
 	Committer *commit.Committer
 	Attr      *attr.Store
 	Cache     *cache.Cache
+	Disk      *cache.Disk // between Cache and a Store over a network; nil: none
 	Metrics   *metrics.Set
 	Log       *slog.Logger
 

@@ -111,6 +111,7 @@ type objectHandle struct {
 	direct bool // the kernel reads file itself
 	lost   failedReads
 	read   atomic.Int64 // up to which offset it was asked for
+	warms  bool         // opened with O_DIRECT, as `lakefs-mount warm` does: what it reads is to be on the disk after it
 }
 
 var _ gofs.FilePassthroughFder = (*objectHandle)(nil)
@@ -144,6 +145,9 @@ func (h *objectHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.R
 	work, cancel := h.node.fs.work(ctx)
 	defer cancel()
 	h.read.Store(max(h.read.Load(), off+int64(len(dest)))) // roughly, of reads at once
+	if h.warms {
+		work = cache.Thorough(work)
+	}
 	v, err := h.handle.View(work, dest, off)
 	if err != nil {
 		errno := h.failed(err)
@@ -182,6 +186,10 @@ func (o *objectNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, u
 	work, cancel := o.fs.work(ctx)
 	defer cancel()
 	defer o.fs.prefetch.opening(work, o.object(), o.path())()
+	warms := flags&syscall.O_DIRECT != 0
+	if warms {
+		work = o.fs.warming(work, o.object())
+	}
 	v, pinned := o.fs.names.unpin(o.name, tid, versionOf(o.version))
 	if !pinned {
 		var err error
@@ -198,20 +206,28 @@ func (o *objectNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, u
 			return nil, 0, o.fs.fail("open", o.path(), err)
 		}
 	}
-	return &objectHandle{opened: v, node: o, direct: v.file != nil && o.fs.Passthrough}, fuse.FOPEN_KEEP_CACHE, 0
+	return &objectHandle{opened: v, node: o, direct: v.file != nil && o.fs.Passthrough, warms: warms}, fuse.FOPEN_KEEP_CACHE, 0
+}
+
+func cacheVersion(o objectstore.Object) cache.Version {
+	return cache.Version{Bucket: o.Bucket, Key: o.Key, ETag: o.ETag, Size: o.Size}
 }
 
 // openCache opens a version in the cache: on file, or where that is nil on the
 // store.
 func (f *FS) openCache(o objectstore.Object, file *os.File) *cache.Handle {
-	v := cache.Version{Bucket: o.Bucket, Key: o.Key, ETag: o.ETag, Size: o.Size}
-	return f.Cache.Open(v, func(ctx context.Context, off, n int64) (io.ReadCloser, error) {
+	v := cacheVersion(o)
+	fetch := func(ctx context.Context, off, n int64) (io.ReadCloser, error) {
 		if file != nil {
 			return io.NopCloser(io.NewSectionReader(file, off, n)), nil
 		}
 		_, body, err := f.Store.Read(ctx, o, off, n)
 		return body, err
-	})
+	}
+	if f.Disk != nil && file == nil {
+		fetch = f.Disk.Fetch(v, fetch)
+	}
+	return f.Cache.Open(v, fetch)
 }
 
 // Flush drops the closing process's POSIX locks.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/lakefs-mount/lakefs-mount/cache"
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/commit"
 	"github.com/lakefs-mount/lakefs-mount/internal/metrics"
@@ -94,6 +95,8 @@ type mountStatus struct {
 	Passthrough bool      `json:"passthrough"`
 	Draining    bool      `json:"draining"`
 	Store       any       `json:"store,omitempty"`
+	// DiskCache is that of --cache-dir.
+	DiskCache *cache.DiskStats `json:"disk_cache,omitempty"`
 }
 
 // directoryStatus is status.json.
@@ -128,6 +131,10 @@ func (f *FS) statusJSON(ctx context.Context, dir string) ([]byte, error) {
 		}
 		if f.StoreStatus != nil {
 			s.Mount.Store = f.StoreStatus()
+		}
+		if f.Disk != nil {
+			disk := f.Disk.Stats()
+			s.Mount.DiskCache = &disk
 		}
 	} else {
 		view, err := f.View.Status(ctx, dir)

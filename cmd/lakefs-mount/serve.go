@@ -84,7 +84,7 @@ func (p *program) prepare(ctx context.Context, r *request) error {
 		return err
 	}
 	r.settings.StateDir = dir
-	for what, path := range map[string]string{"SOURCE": r.source.folder, "the state directory": dir} {
+	for what, path := range map[string]string{"SOURCE": r.source.folder, "the state directory": dir, "the cache directory": r.settings.CacheDir} {
 		if path == "" {
 			continue
 		}

@@ -176,6 +176,9 @@ func (p *program) printMount(s mountStatus) error {
 	if store := s.store(); store.Kind == "s3" {
 		p.printf("%s\n", storeLine(s.MountPoint, store))
 	}
+	if disk := s.diskCache(); disk != nil {
+		p.printf("%s\n", diskLine(s.MountPoint, *disk))
+	}
 	list := s.staged()
 	if len(list.Local) > 0 {
 		p.printf("%s: local, of this mount alone: %s\n", quoted(s.MountPoint), filesText(list.Local))

@@ -43,6 +43,7 @@ type lake struct {
 	committer *commit.Committer
 	attr      *attr.Store
 	cache     *cache.Cache
+	disk      *cache.Disk // nil: none
 	metrics   *lakemetrics.Set
 	fs        *fs.FS
 
@@ -183,6 +184,9 @@ func (l *lake) open(ctx context.Context, r *request) error {
 		return err
 	}
 	l.closers = append(l.closers, l.attr.Close)
+	if err = l.openDisk(ctx, r, memory); err != nil {
+		return err
+	}
 	l.cache = cache.New(cache.Options{Budget: memory})
 	l.closers = append(l.closers, func() error { l.cache.Close(); return nil })
 	l.view, l.catalog = newTree(r, parts{l.store, roots, l.log, l.metrics})
@@ -228,7 +232,7 @@ func (l *lake) Close() error {
 func (l *lake) config(r *request) fs.Config {
 	v := r.settings
 	return fs.Config{
-		View: l.view, Store: l.store, Area: l.area, Committer: l.committer, Attr: l.attr, Cache: l.cache,
+		View: l.view, Store: l.store, Area: l.area, Committer: l.committer, Attr: l.attr, Cache: l.cache, Disk: l.disk,
 		Metrics: l.metrics, Log: l.log,
 		Version: buildData().String(), Source: r.source.String(),
 		Write: writeLevel(v.Write), ReadOnly: v.ReadOnly, PublishKilled: v.OnKilled == "publish",
@@ -270,6 +274,7 @@ func (l *lake) bindMetrics(memory *budget.Budget) {
 	m.CacheFetches.Bind(func() int64 { return l.cache.Stats().Fetches })
 	m.CacheFetchedBytes.Bind(func() int64 { return l.cache.Stats().FetchedBytes })
 	m.CacheUncached.Bind(func() int64 { return l.cache.Stats().Uncached })
+	l.bindDisk()
 	m.StagedWrites.Bind(func() int64 { n, _ := l.area.Usage(); return int64(n) })
 	m.StagedBytes.Bind(func() int64 { _, n := l.area.Usage(); return n })
 	m.LocalFiles.Bind(func() int64 { n, _ := l.area.Residents(); return int64(n) })
@@ -350,7 +355,7 @@ func (l *lake) logState(ctx context.Context) {
 	runtime.ReadMemStats(&memory)
 	l.log.LogAttrs(ctx, slog.LevelInfo, "state", slog.Int("staged_writes", writes), slog.Int64("staged_bytes", bytes),
 		slog.Int("local_files", locals), slog.Int64("local_bytes", localBytes),
-		slog.Any("cache", l.cache.Stats()), slog.Int("goroutines", runtime.NumGoroutine()), slog.Uint64("heap_bytes", memory.HeapAlloc))
+		slog.Any("cache", l.cache.Stats()), slog.Any("disk_cache", l.diskStats()), slog.Int("goroutines", runtime.NumGoroutine()), slog.Uint64("heap_bytes", memory.HeapAlloc))
 	for _, f := range l.area.Files() {
 		rec := f.Record()
 		l.log.LogAttrs(ctx, slog.LevelInfo, "staged write", slog.String("id", rec.ID), slog.String("path", rec.Path),

@@ -48,6 +48,10 @@ type Set struct {
 	// fs: files of a directory that were fetched before they were opened
 	PrefetchedFiles, PrefetchedBytes, PrefetchedUsed *Counter
 
+	// disk cache: bound to cache.Disk's Stats; 0 without one
+	DiskHits, DiskMisses, DiskCorrupt, DiskWritten, DiskDropped, DiskEvicted *Func
+	DiskBytes, DiskLimit                                                     *Func
+
 	// memory: bound to who holds it
 	Memory      *FuncVec // holder
 	MemoryLimit *Func
@@ -136,6 +140,15 @@ func (s *Set) addMemory() {
 	s.CacheFetchedBytes = s.CounterFunc("lakefs_mount_cache_fetched_bytes_total", "Bytes fetched.")
 	s.CacheUncached = s.CounterFunc("lakefs_mount_cache_uncached_total",
 		"Reads past the cache because the memory budget was exhausted.")
+	s.DiskHits = s.CounterFunc("lakefs_mount_disk_cache_hits_total", "Blocks served from the disk cache.")
+	s.DiskMisses = s.CounterFunc("lakefs_mount_disk_cache_misses_total", "Blocks that were not in the disk cache, and asked of the store.")
+	s.DiskCorrupt = s.CounterFunc("lakefs_mount_disk_cache_corrupt_total", "Blocks of the disk cache found damaged, and removed.")
+	s.DiskWritten = s.CounterFunc("lakefs_mount_disk_cache_written_total", "Blocks written to the disk cache.")
+	s.DiskDropped = s.CounterFunc("lakefs_mount_disk_cache_dropped_total",
+		"Blocks not written to the disk cache: no memory for them, or the disk was behind or failed.")
+	s.DiskEvicted = s.CounterFunc("lakefs_mount_disk_cache_evicted_total", "Blocks removed from the disk cache for others.")
+	s.DiskBytes = s.GaugeFunc("lakefs_mount_disk_cache_bytes", "What the disk cache takes of its disk.")
+	s.DiskLimit = s.GaugeFunc("lakefs_mount_disk_cache_limit_bytes", "What the disk cache may take of its disk.")
 	s.Memory = s.GaugeFuncVec("lakefs_mount_memory_bytes", "Memory in use, by holder.",
 		Label{"holder", []string{HolderCache, HolderStaging, HolderHeap}})
 	s.MemoryLimit = s.GaugeFunc("lakefs_mount_memory_limit_bytes", "The memory budget.")

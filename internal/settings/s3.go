@@ -37,6 +37,12 @@ func remote() []Setting {
 		choice("checksum", "checksum sent with what is written; none for stores that refuse it", "crc32c",
 			[]string{"crc32c", "crc64nvme", "sha256", "none"}, func(v *Values) *string { return &v.Checksum }),
 		partSize(),
+		{
+			Name: "cache-dir", Type: "DIR", Usage: "keep what was read on a disk too, in this directory: of this mount alone (default: memory alone)",
+			set: func(v *Values, raw string) error { return setDirectory(&v.CacheDir, raw) },
+		},
+		sizeFrom(16<<20, "cache-size", "how much of --cache-dir's disk is used, from 16MiB on; the least recently read goes first (default: a tenth of the disk)", "",
+			func(v *Values) *int64 { return &v.CacheSize }),
 	}
 	for i := range all {
 		all[i].S3 = true
@@ -108,6 +114,18 @@ func setFile(at *string, raw string) error {
 	if raw == "" {
 		return errors.New("want a file")
 	}
+	return setPath(at, raw)
+}
+
+// setDirectory is setFile of a directory.
+func setDirectory(at *string, raw string) error {
+	if raw == "" {
+		return errors.New("want a directory")
+	}
+	return setPath(at, raw)
+}
+
+func setPath(at *string, raw string) error {
 	path, err := filepath.Abs(raw)
 	*at = path
 	return err

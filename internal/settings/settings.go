@@ -49,7 +49,9 @@ type Values struct {
 	StagedMax          int64         // 0: half of the free space
 	MetadataTTL        time.Duration
 	NegativeTTL        time.Duration
-	MemoryLimit        int64 // 0: a quarter of the memory, at most 2 GiB
+	MemoryLimit        int64  // 0: a quarter of the memory, at most 2 GiB
+	CacheDir           string // absolute path; "": no disk cache
+	CacheSize          int64  // 0: a tenth of the disk
 	ManifestMaxBytes   int64
 	ManifestMaxColumns int
 	ManifestMaxKeys    int
