@@ -96,6 +96,8 @@ type Disk struct {
 	pool      sync.Pool // *[]byte of headerSize + blockSize
 
 	held                                               atomic.Int64 // bytes of memory
+	pending                                            atomic.Int64 // of it: of whole blocks
+	unhook                                             func()       // from the budget
 	hits, misses, corrupt, written, dropped, evictions atomic.Int64
 
 	mu struct {
@@ -103,6 +105,8 @@ type Disk struct {
 		closed  bool
 		freed   chan struct{} // closed when memory was given back; nil: nobody waits
 		index   diskIndex
+		begun   map[blockID]*filled // blocks that are not whole yet
+		order   int64
 		failing error     // why nothing is written; nil: it is
 		blind   bool      // nothing is read either
 		until   time.Time // no use before
@@ -132,12 +136,14 @@ func OpenDisk(dir string, size int64, o DiskOptions) (*Disk, error) {
 		quit:    make(chan struct{}),
 	}
 	d.mu.index.init()
+	d.mu.begun = make(map[blockID]*filled)
 	if err := d.take(dir); err != nil {
 		if errors.Is(err, ErrDiskInUse) || errors.Is(err, ErrDiskUnsafe) {
 			return nil, err
 		}
 		d.fail(err, true)
 	}
+	d.unhook = o.Budget.OnPressure(func(n int64) { d.giveUp(n) })
 	d.running.Go(d.write)
 	return d, nil
 }
@@ -154,6 +160,8 @@ func (d *Disk) Close() error {
 	}
 	close(d.quit)
 	d.running.Wait()
+	d.unhook()
+	d.giveUp(d.maxHeld)
 	if d.lock != nil {
 		return d.lock.Close()
 	}
@@ -168,7 +176,7 @@ func (d *Disk) Stats() DiskStats {
 		Dir: filepath.Dir(d.root), Limit: d.limit, Bytes: d.mu.index.bytes, Blocks: int64(len(d.mu.index.entries)),
 		Hits: d.hits.Load(), Misses: d.misses.Load(), Corrupt: d.corrupt.Load(),
 		Written: d.written.Load(), Dropped: d.dropped.Load(), Evicted: d.evictions.Load(),
-		Pending: d.held.Load(),
+		Pending: d.pending.Load(),
 	}
 	if d.mu.failing != nil {
 		s.Failed = d.mu.failing.Error()

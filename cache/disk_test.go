@@ -413,13 +413,13 @@ func TestBeginTellsADiskFromTheStore(t *testing.T) {
 			defer c.Close()
 			h := c.Open(s.version, d.Fetch(s.version, s.fetch))
 			defer h.Close()
-			if asked, err := h.Begin(t.Context()); asked || err != nil {
+			if asked, err := h.Begin(t.Context(), false); asked || err != nil {
 				t.Errorf("on the disk: asked %v, %v, want false", asked, err)
 			}
 			other := newSource("g", 100*kib)
 			g := c.Open(other.version, d.Fetch(other.version, other.fetch))
 			defer g.Close()
-			if asked, err := g.Begin(t.Context()); !asked || err != nil {
+			if asked, err := g.Begin(t.Context(), false); !asked || err != nil {
 				t.Errorf("not on the disk: asked %v, %v, want true", asked, err)
 			}
 			checkRead(t, h, s, 0, 100*kib)

@@ -24,13 +24,6 @@ const (
 	thoroughPatience = 100 * time.Millisecond
 )
 
-// filled is a block on its way to the disk.
-type filled struct {
-	id    blockID
-	buf   []byte // the file's bytes: header and block
-	count int64  // bytes that the budget has counted
-}
-
 // take makes the directory and becomes its owner.
 func (d *Disk) take(dir string) error {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
@@ -96,6 +89,7 @@ func (d *Disk) write() {
 		case b := <-d.queue:
 			d.store(b)
 		case <-tick.C:
+			d.giveUp(d.maxHeld) // nobody brought the rest
 			if d.due() {
 				scanned = d.retry(scanned)
 			}
@@ -152,7 +146,10 @@ func (d *Disk) probe() error {
 // store writes a block and gives its memory back. There is no sync: after a crash
 // a file may be cut, empty or full of zeroes, which its checksum tells.
 func (d *Disk) store(b *filled) {
-	defer d.release(b)
+	defer func() {
+		d.pending.Add(-b.count)
+		d.release(b)
+	}()
 	size := onDisk(int64(len(b.buf)))
 	if !d.writable() || size > d.limit {
 		d.dropped.Add(1)
@@ -230,23 +227,38 @@ func (d *Disk) hold(ctx context.Context, n int64) bool {
 			return true
 		}
 		d.held.Add(-n)
-		if !isThorough(ctx) || n > d.maxHeld {
-			d.mu.Unlock()
-			return false
-		}
-		if d.mu.freed == nil {
-			d.mu.freed = make(chan struct{})
-		}
-		freed := d.mu.freed
 		d.mu.Unlock()
-		select {
-		case <-freed:
-		case <-ctx.Done():
+		if d.giveUp(n) > 0 {
+			continue
+		}
+		if !isThorough(ctx) || n > d.maxHeld {
 			return false
-		case <-d.quit:
+		}
+		if !d.awaitFreed(ctx) {
 			return false
 		}
 	}
+}
+
+// awaitFreed waits until a block's memory was given back; false: not in time.
+func (d *Disk) awaitFreed(ctx context.Context) bool {
+	d.mu.Lock()
+	if d.mu.freed == nil {
+		d.mu.freed = make(chan struct{})
+	}
+	freed := d.mu.freed
+	d.mu.Unlock()
+	timeout := time.NewTimer(thoroughPatience) // it may have been given back before freed was made
+	defer timeout.Stop()
+	select {
+	case <-freed:
+	case <-timeout.C:
+	case <-ctx.Done():
+		return false
+	case <-d.quit:
+		return false
+	}
+	return true
 }
 
 func (d *Disk) unhold(n int64) {
