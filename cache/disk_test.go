@@ -426,3 +426,21 @@ func TestBeginTellsADiskFromTheStore(t *testing.T) {
 		})
 	}
 }
+
+// TestDiskPutsBlocksTogether: fetches end within blocks.
+func TestDiskPutsBlocksTogether(t *testing.T) {
+	s := newSource("f", 300*kib)
+	d := openDisk(t, filepath.Join(t.TempDir(), "cache"), 1<<20)
+	for _, part := range [][2]int64{{70, 130}, {200, 100}, {0, 40}, {30, 50}} { // overlapping, and in no order
+		readDisk(t, d, s, part[0]*kib, part[1]*kib)
+	}
+	await(t, "all blocks", func() bool { return d.Stats().Written == 5 })
+	asked := len(s.fetches())
+	if !readDisk(t, d, s, 0, 300*kib) || len(s.fetches()) != asked {
+		t.Error("not all is served from the disk")
+	}
+	readDisk(t, d, newSource("g", 300*kib), 10*kib, 20*kib) // from the middle of a block: nobody brings the rest
+	if got := d.Stats(); got.Dropped != 0 || got.Pending != 0 {
+		t.Errorf("stats: %+v", got)
+	}
+}
