@@ -11,8 +11,9 @@ import (
 // together, for a fetch ends where it likes, and what is whole is written.
 type filled struct {
 	id    blockID
-	buf   []byte // the file's bytes: header and block
-	count int64  // bytes that the budget has counted
+	of    *diskFile // of a whole block
+	buf   []byte    // the file's bytes: header and block
+	count int64     // bytes that the budget has counted
 
 	// Guarded by Disk.mu.
 	bodies int   // that fill it
@@ -101,7 +102,7 @@ func (b *fillBody) copy(p []byte) {
 		}
 		n := min(int64(len(p)), length-within)
 		if b.block != nil && b.block.add(within, p[:n]) {
-			b.f.seal(index, b.block.buf)
+			b.block.of = b.f
 			b.f.disk.handOver(b.block)
 			b.block = nil
 		}

@@ -157,6 +157,7 @@ func (d *Disk) store(b *filled) {
 	}
 	err := d.shrink(size)
 	if err == nil {
+		b.of.seal(int64(b.id.index), b.buf)
 		err = d.writeFile(b)
 	}
 	if err != nil {
