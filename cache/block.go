@@ -34,7 +34,8 @@ type block struct {
 	mu struct {
 		sync.Mutex
 		err  error
-		more chan struct{} // closed at the next change; nil when nobody waits
+		more chan struct{} // closed at the next change that somebody waits for; nil: nobody does
+		want int64         // the least that is waited for, in bytes from the start; unless more is nil
 	}
 }
 
@@ -43,7 +44,9 @@ func (b *block) publish(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.filled.Store(int64(n))
-	b.wakeLocked()
+	if b.mu.want <= int64(n) { // bytes come in many pieces: those who wait for more sleep on
+		b.wakeLocked()
+	}
 }
 
 // fail gives all who wait for more bytes, now or later, err.
@@ -81,8 +84,8 @@ func (b *block) await(ctx context.Context, end int64) error {
 	return nil
 }
 
-// change returns the channel that is closed at the block's next change, nil if
-// end bytes are readable by now.
+// change returns the channel that is closed when end bytes are readable, or earlier, or
+// never will be; nil if they are by now.
 func (b *block) change(end int64) (<-chan struct{}, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,8 +96,9 @@ func (b *block) change(end int64) (<-chan struct{}, error) {
 		return nil, b.mu.err
 	}
 	if b.mu.more == nil {
-		b.mu.more = make(chan struct{})
+		b.mu.more, b.mu.want = make(chan struct{}), end
 	}
+	b.mu.want = min(b.mu.want, end)
 	return b.mu.more, nil
 }
 
