@@ -145,6 +145,9 @@ type Options struct {
 	// MaxListed bounds the names below tables that are kept of a flat store
 	// (200,000). A directory with more is streamed and not kept.
 	MaxListed int
+	// Probe is how many entries of a flat store's directory are asked for to learn
+	// whether it is there; one that has fewer is known by that. 0: DefaultProbe.
+	Probe int
 	// MaxPartitions bounds the registered partitions that are kept (300,000). A
 	// listing with more is not kept once it was served.
 	MaxPartitions int
@@ -192,6 +195,9 @@ func (o Options) orDefault() Options {
 	}
 	if o.MaxListed == 0 {
 		o.MaxListed = 200_000
+	}
+	if o.Probe == 0 {
+		o.Probe = DefaultProbe
 	}
 	if o.MaxPartitions == 0 {
 		o.MaxPartitions = 300_000

@@ -3,7 +3,6 @@ package catalogview
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
@@ -148,17 +147,12 @@ func (c *flat) fetch(ctx context.Context, d *directory, l *listing) {
 
 // take adds an entry; a key outside the directory is dropped.
 func (c *flat) take(ctx context.Context, d *directory, l *listing, e objectstore.Entry) error {
-	name, ok := strings.CutPrefix(e.Key, d.loc.Key)
+	it, ok := c.itemOf(d.loc, l, e)
 	if !ok {
 		return nil
 	}
-	it := item{name: strings.Clone(name), size: e.Size, etag: e.ETag, mtime: e.ModTime}
-	if e.Prefix {
-		it.name = directoryKey(it.name)
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	it.after = c.o.Now().Sub(l.at)
 	l.add(it)
 	if l.count > c.o.MaxListed && !l.large() {
 		l.head, l.live, l.index = nil, nil, nil

@@ -138,7 +138,7 @@ func TestCase67RoundTripsToTheFirstByteOnS3(t *testing.T) {
 	for what, c := range map[string]struct {
 		known bool
 		most  int
-	}{"a directory that is known": {true, 2}, "a cold mount": {false, 5}} {
+	}{"a directory that is known": {true, 2}, "a cold mount": {false, 4}} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			l := tenGiBs(t, "f", "g")

@@ -1,0 +1,57 @@
+package catalogview
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
+)
+
+func probing(o *Options) { o.Probe = 10 }
+
+// TestASmallDirectoryIsKnownByItsLookup: the look-up of a directory that has few names
+// tells of them all; of a larger one it tells no more than that it is there.
+func TestASmallDirectoryIsKnownByItsLookup(t *testing.T) {
+	for _, c := range []struct {
+		files int
+		want  map[string]int
+	}{{1, map[string]int{}}, {9, map[string]int{}}, {10, map[string]int{"list": 1, "stat": 1}}, {50, map[string]int{"list": 1, "stat": 1}}} {
+		keys := make([]string, c.files)
+		for i := range keys {
+			keys[i] = fmt.Sprintf("f%02d|x", i)
+		}
+		v, s := bucketView(t, probing, keys...)
+		got := s.requests(func() {
+			if n := lookup(t, v, "db/t/f00"); n.Kind != KindObject || n.Object.Size != 1 {
+				t.Errorf("%d files: got %+v, want the object", c.files, n)
+			}
+		})
+		if !maps.Equal(got, c.want) {
+			t.Errorf("%d files: requests %v, want %v", c.files, got, c.want)
+		}
+		if all, err := list(t.Context(), v, "db/t"); len(all) != c.files || err != nil {
+			t.Errorf("%d files: listed %q, %v", c.files, all, err)
+		}
+	}
+}
+
+// TestAProbeNeverHidesAChange: what the mount made or removed since it began holds.
+func TestAProbeNeverHidesAChange(t *testing.T) {
+	v, s := bucketView(t, probing, "day=1/old|x", "day=1/gone|x")
+	l := v.flat.beginProbe(objectstore.Location{Bucket: "b", Key: "data/day=1/"})
+	for _, name := range []string{"gone", "old"} {
+		l.add(item{name: name, size: 1, etag: "1"})
+	}
+	lookup(t, v, "db/t/day=1")
+	v.Wrote(s.set("data/day=1/new", "xy"))
+	v.Removed(s.unset("data/day=1/gone"))
+	v.flat.endProbe(objectstore.Location{Bucket: "b", Key: "data/day=1/"}, l) // it began before
+	if n := lookup(t, v, "db/t/day=1/new"); n.Object.Size != 2 {
+		t.Errorf("new: got %+v", n)
+	}
+	if _, err := v.Lookup(t.Context(), "db/t/day=1/gone"); !errors.Is(err, objectstore.ErrNotExist) {
+		t.Errorf("gone: got %v, want ErrNotExist", err)
+	}
+}
