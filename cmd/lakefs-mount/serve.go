@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -106,6 +107,7 @@ func (s *served) run(ctx context.Context, signals <-chan os.Signal, sink *logSin
 	if err := s.becomeReady(ctx, sink); err != nil {
 		return errors.Join(err, s.leave(ctx, signals))
 	}
+	debug.FreeOSMemory() // what starting took
 	beside, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { s.logProblems(beside) })
