@@ -208,7 +208,7 @@ func TestBeginIsNoRead(t *testing.T) {
 			checkRead(t, h, s, off, 64*kib)
 			synctest.Wait()
 		}
-		want := []fetched{{0, 64 * kib}, {64 * kib, 448 * kib}, {512 * kib, 128 * kib}}
+		want := []fetched{{0, 64 * kib}, {64 * kib, 192 * kib}, {256 * kib, 128 * kib}}
 		got := s.fetches()
 		slices.SortFunc(got, func(a, b fetched) int { return int(a.off - b.off) })
 		if !slices.Equal(got, want) {

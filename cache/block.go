@@ -143,7 +143,7 @@ func (c *Cache) mayAheadLocked(n int64) bool {
 	limit := (c.window + c.window/2) * c.unit
 	for c.mu.unread+n > limit {
 		b := c.mu.ahead.oldest()
-		if b == nil || b.file.active > 0 {
+		if b == nil || b.file.active > 0 || c.heldLocked(b) {
 			return c.mu.unread+n <= limit
 		}
 		c.mu.stats.Evictions++

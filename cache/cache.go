@@ -72,6 +72,8 @@ type Options struct {
 	// Done is how many bytes are kept at most that were read to the end of their
 	// block; 0: DefaultDone.
 	Done int64
+	// Rested is called when readers rest and much memory was given back; nil: nobody is.
+	Rested func()
 	// Whole is the size in bytes of the largest version that is fetched at once
 	// when it is read from its start; 0: DefaultWhole, less than 0: none is.
 	Whole int64
@@ -112,6 +114,7 @@ type Cache struct {
 	window    int64     // units
 	whole     int64     // bytes
 	keepDone  int64     // bytes
+	rested    func()    // or nil
 	pool      sync.Pool // *[]byte of blockSize
 	unhook    func()    // from the budget
 	running   sync.WaitGroup
@@ -162,6 +165,7 @@ func New(o Options) *Cache {
 	c.window = max(min(orDefault(o.Window, DefaultWindow), c.budget.Max()/2)/c.unit, 0)
 	c.whole = orDefault(o.Whole, DefaultWhole)
 	c.keepDone = orDefault(o.Done, DefaultDone)
+	c.rested = o.Rested
 	c.mu.files = make(map[name][]*file)
 	c.mu.fetches = make(map[*fetch]context.CancelFunc)
 	c.mu.idle.init()
@@ -196,7 +200,7 @@ func (c *Cache) Open(v Version, fetch Fetch) *Handle {
 			return newHandle(c, f, fetch)
 		}
 	}
-	f := &file{version: v, handles: 1, blocks: make(map[int64]*block), read: c.mu.firsts}
+	f := &file{version: v, handles: 1, blocks: make(map[int64]*block), read: c.mu.firsts, at: time.Now()}
 	c.mu.files[n] = append(c.mu.files[n], f)
 	return newHandle(c, f, fetch)
 }

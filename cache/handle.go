@@ -16,6 +16,10 @@ import (
 // cache then.
 var ErrNoMemory = errors.New("no memory for a block")
 
+// enoughWait is how long a reader waits for read-ahead that fails in the end, at most,
+// to ask once more.
+const enoughWait = time.Second
+
 // Handle reads one version. It is safe for concurrent use; the owner closes it
 // once.
 type Handle struct {
@@ -196,7 +200,8 @@ func (h *Handle) read(ctx context.Context, p []byte, off int64, use func(b *bloc
 
 // await returns the pinned block that has the byte at off, when that and those of the
 // n that follow are there as far as it has them. That read-ahead failed is not this
-// reader's failure: it asks once more for itself.
+// reader's failure: it asks once more for itself, unless it has waited for that long:
+// a store that was silent all the time is not waited for twice.
 func (h *Handle) await(ctx context.Context, off, n int64, want span) (*block, error) {
 	c := h.cache
 	for again := false; ; again = true {
@@ -207,12 +212,13 @@ func (h *Handle) await(ctx context.Context, off, n int64, want span) (*block, er
 		if reached < want.until {
 			h.short(max(reached, want.last+1))
 		}
+		began := time.Now()
 		if err = b.await(ctx, min(off-c.start(b)+n, int64(len(b.buf)))); err == nil {
 			return b, nil
 		}
 		ahead := b.ahead
 		c.unpin(b, 0)
-		if again || !ahead || ctx.Err() != nil || errors.Is(err, ErrClosed) {
+		if again || !ahead || ctx.Err() != nil || errors.Is(err, ErrClosed) || time.Since(began) > enoughWait {
 			return nil, err
 		}
 	}

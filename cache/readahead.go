@@ -17,9 +17,6 @@ const (
 	maxStreams = 4
 	// randomAfter is how many jumps in a row make reading random.
 	randomAfter = 2
-	// growth is how much wider a window may be than what was read in order before it,
-	// from the version's start, or once that is long.
-	growth = 4
 	// longest is how many narrowest windows a piece among pieces has at most.
 	longest = 8
 )
@@ -30,9 +27,10 @@ const (
 //
 // A read that goes on near where a stream is (the kernel sends parts of one read out of
 // order; readers leave out what they do not want) is sequential. From the second on the
-// stream has a window, which is wider the more was read: growth times that, up to the
-// limit. When reading comes into the window's last half, or a wide one has room for a
-// part, the next part is asked for.
+// stream has a window as wide as what was read in order, up to the limit: no more is
+// fetched than twice what is read. (After a jump it is the narrowest one, until that much
+// was read twice.) When reading comes into the window's last half, or a wide one has room
+// for a part, the next part is asked for.
 //
 // Any other read is a jump: it begins a stream, in the place of the one that rested
 // longest, and asks for itself alone. After randomAfter jumps of which none led to
@@ -138,10 +136,10 @@ func (r *readahead) window(s *stream, l limits) int64 {
 	usual := min(r.lengths[0], r.lengths[1], longest*l.start)
 	switch {
 	case s.from == 0 && r.jumps == 0:
-		return min(max(growth*read, l.start), l.window)
+		return min(max(read, l.start), l.window)
 	case read > 2*max(usual, l.start): // it is no piece among pieces
 		r.jumps = 0
-		return min(growth*read, l.window)
+		return min(read, l.window)
 	case r.jumps < randomAfter:
 		return min(l.start, l.window)
 	}

@@ -88,23 +88,37 @@ func (c *Cache) watchLocked() {
 
 // sweep gives back what nobody seems to come for any more.
 func (c *Cache) sweep() {
+	if c.giveBack(time.Now()) && c.rested != nil {
+		c.rested()
+	}
+}
+
+// giveBack is sweep; rest tells that nobody reads any more.
+func (c *Cache) giveBack(now time.Time) (rest bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.readers.sweeper = nil
-	now := time.Now()
 	c.sweepLocked(now)
 	for _, l := range []*lru{&c.mu.ahead, &c.mu.done} {
 		for b := l.root.prev; b != &l.root; {
 			newer := b.prev
-			if now.Sub(b.file.at) >= keepFor {
+			if now.Sub(b.file.at) >= keepFor && !c.heldLocked(b) {
 				c.detachLocked(b)
 			}
 			b = newer
 		}
 	}
-	if c.mu.ahead.bytes+c.mu.done.bytes > 0 || len(c.mu.readers.handles) > 0 {
+	rest = len(c.mu.readers.handles) == 0
+	if !rest || c.mu.ahead.bytes+c.mu.done.bytes > 0 {
 		c.watchLocked()
 	}
+	return rest
+}
+
+// heldLocked: a small version that was fetched when it was opened is the descriptor's
+// to its end, whatever becomes of the object; a window is not.
+func (c *Cache) heldLocked(b *block) bool {
+	return b.unread && b.file.handles > 0 && b.file.version.Size <= c.whole
 }
 
 // stop ends the sweeper.

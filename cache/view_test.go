@@ -123,10 +123,10 @@ func TestReadersShareTheWindow(t *testing.T) {
 				var sources []*source
 				var handles []*cache.Handle
 				for i := range readers {
-					s := newSource(fmt.Sprint(i), 24<<20)
+					s := newSource(fmt.Sprint(i), 40<<20)
 					sources, handles = append(sources, s), append(handles, open(t, c, s))
 				}
-				for off := 0; off < 6<<20; off += 512 * kib {
+				for off := 0; off < 18<<20; off += 512 * kib {
 					for i, h := range handles {
 						checkRead(t, h, sources[i], off, 512*kib)
 						synctest.Wait()
@@ -151,14 +151,14 @@ func TestWindowsOfRestingReadersAreGivenBack(t *testing.T) {
 		c := cache.New(cache.Options{Budget: b, Window: 16 << 20, Done: 1})
 		defer c.Close()
 		read := func(s *source, h *cache.Handle) (ahead int64) {
-			for off := 0; off < 8<<20; off += 1 << 20 {
+			for off := 0; off < 20<<20; off += 1 << 20 {
 				checkRead(t, h, s, off, 1<<20)
 				synctest.Wait()
 			}
 			for _, f := range s.fetches() {
 				ahead = max(ahead, f.off+f.n)
 			}
-			return ahead - 8<<20
+			return ahead - 20<<20
 		}
 		one, two := newSource("one", 64<<20), newSource("two2", 64<<20)
 		h, g := open(t, c, one), open(t, c, two)
@@ -173,7 +173,7 @@ func TestWindowsOfRestingReadersAreGivenBack(t *testing.T) {
 		if got := b.Used(); got > 1<<20 {
 			t.Errorf("after a while without a reader: got %d MiB, want none", got>>20)
 		}
-		checkRead(t, h, one, 8<<20, 1<<20)
+		checkRead(t, h, one, 20<<20, 1<<20)
 	})
 }
 
@@ -182,4 +182,35 @@ func resting(t *testing.T, seconds int) {
 	t.Helper()
 	<-time.After(time.Duration(seconds) * time.Second) // the bubble's time
 	synctest.Wait()
+}
+
+// TestASmallVersionThatIsOpenIsKept: what an open fetched is the descriptor's, read or
+// not, however long it rests; once it is closed it is nobody's.
+func TestASmallVersionThatIsOpenIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := budget.New(1 << 30)
+		c := cache.New(cache.Options{Budget: b, Window: 16 << 20})
+		defer c.Close()
+		s, other := newSource("small", 3<<20), newSource("other", 40<<20)
+		h := c.Open(s.version, s.fetch)
+		if _, err := h.Begin(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		g := open(t, c, other)
+		for off := 0; off < 40<<20; off += 1 << 20 {
+			checkRead(t, g, other, off, 1<<20)
+		}
+		resting(t, 200)
+		checkRead(t, h, s, 0, 1<<20)
+		if got := len(s.fetches()); got != 1 {
+			t.Errorf("fetches: got %d, want 1", got)
+		}
+		h.Close()
+		checkRead(t, g, other, 1, 1) // somebody reads: what is not wanted is looked for again
+		checkRead(t, g, other, 1<<20, 1<<20)
+		resting(t, 200)
+		if got := b.Used(); got > 2<<20 {
+			t.Errorf("memory: got %d, want little", got)
+		}
+	})
 }

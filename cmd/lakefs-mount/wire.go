@@ -187,7 +187,7 @@ func (l *lake) open(ctx context.Context, r *request) error {
 	if err = l.openDisk(ctx, r, memory); err != nil {
 		return err
 	}
-	l.cache = cache.New(cache.Options{Budget: memory})
+	l.cache = cache.New(cache.Options{Budget: memory, Rested: debug.FreeOSMemory})
 	l.closers = append(l.closers, func() error { l.cache.Close(); return nil })
 	l.view, l.catalog = newTree(r, parts{l.store, roots, l.log, l.metrics})
 	l.closers = append(l.closers, l.catalog.Close, l.view.Close)
@@ -315,7 +315,7 @@ func memoryLimit(chosen int64) int64 {
 	if chosen == 0 {
 		chosen = min(availableMemory()/4, 2<<30)
 	}
-	debug.SetMemoryLimit(chosen + 256<<20)
+	debug.SetMemoryLimit(chosen + 128<<20)
 	return chosen
 }
 
