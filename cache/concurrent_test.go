@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/cache"
 	"github.com/lakefs-mount/lakefs-mount/internal/budget"
@@ -376,4 +377,30 @@ func randomReader(t *testing.T, c *cache.Cache, b *budget.Budget, sources []*sou
 func allowed(ctx context.Context, err error) bool {
 	return errors.Is(err, errStore) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, cache.ErrLength) ||
 		ctx.Err() != nil && errors.Is(err, context.Canceled)
+}
+
+// TestAReaderWaitsOnceForASilentStore: who waited for read-ahead until the store was
+// given up is told so, and does not wait as long again.
+func TestAReaderWaitsOnceForASilentStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := newCache(t, 16)
+		s := newSource("f", 8*64*kib)
+		s.answer = func(_ context.Context, call int, want []byte) (io.ReadCloser, error) {
+			if call == 0 {
+				return &body{rest: want}, nil
+			}
+			<-time.After(time.Minute)
+			return nil, errStore
+		}
+		h := open(t, c, s)
+		checkRead(t, h, s, 0, 64*kib)
+		first := reading(t.Context(), h, make([]byte, 64*kib), 64*kib) // and two blocks ahead
+		synctest.Wait()
+		began := time.Now()
+		r := <-reading(t.Context(), h, make([]byte, 64*kib), 2*64*kib)
+		if waited := time.Since(began); !errors.Is(r.err, errStore) || waited > time.Minute {
+			t.Errorf("got %v after %s, want %v after a minute", r.err, waited, errStore)
+		}
+		<-first
+	})
 }

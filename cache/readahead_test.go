@@ -48,7 +48,7 @@ func TestReadAhead(t *testing.T) {
 		"pieces out of order are sequential": {usual, []asked{
 			{0, 15, 16}, {16, 31, 64}, {64, 79, 160}, {80, 95, 192}, {32, 47, 48}, {48, 63, 64}, {96, 111, 224},
 		}},
-		"the first two out of order": {usual, []asked{{16, 31, 32}, {0, 15, 48}, {32, 47, 96}}},
+		"the first two out of order":    {usual, []asked{{16, 31, 32}, {0, 15, 48}, {32, 47, 96}}},
 		"a forward gap is read through": {usual, []asked{{0, 1, 2}, {2, 3, 20}, {12, 12, 29}}},
 		"inside the window every place is near": {usual, []asked{
 			{0, 255, 256}, {256, 271, 544}, {400, 415, 832}, {300, 301, 302},

@@ -14,7 +14,7 @@ const DefaultProbe = 100
 
 // probe says that something lies in a directory.
 func (c *flat) probe(ctx context.Context, dir objectstore.Location) (bool, error) {
-	l := c.beginProbe(dir)
+	l := c.beginProbe()
 	for e, err := range c.store.List(ctx, dir, objectstore.ListOptions{Delimiter: true, Limit: c.o.Probe}) {
 		if err != nil {
 			return l.count > 0, err
@@ -30,7 +30,7 @@ func (c *flat) probe(ctx context.Context, dir objectstore.Location) (bool, error
 }
 
 // beginProbe is a listing that begins now and that nobody else knows of.
-func (c *flat) beginProbe(dir objectstore.Location) *listing {
+func (c *flat) beginProbe() *listing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.seq++

@@ -40,7 +40,7 @@ func TestASmallDirectoryIsKnownByItsLookup(t *testing.T) {
 // TestAProbeNeverHidesAChange: what the mount made or removed since it began holds.
 func TestAProbeNeverHidesAChange(t *testing.T) {
 	v, s := bucketView(t, probing, "day=1/old|x", "day=1/gone|x")
-	l := v.flat.beginProbe(objectstore.Location{Bucket: "b", Key: "data/day=1/"})
+	l := v.flat.beginProbe()
 	for _, name := range []string{"gone", "old"} {
 		l.add(item{name: name, size: 1, etag: "1"})
 	}

@@ -86,7 +86,7 @@ for r in range(rounds):
 // takes beside.
 func TestS3TwoHundredOpenFilesOfOneGiB(t *testing.T) {
 	t.Parallel()
-	const files, limit, beside = 200, 64, 160 // MiB
+	const files, limit, beside = 200, 64, 128 // MiB
 	l := mounttest.New(t, mounttest.Options{S3: true, Tables: []mounttest.Table{text("t", nil)}, Timeout: 2 * time.Minute})
 	for i := range files {
 		name := fmt.Sprintf("db/t/f%03d", i)
