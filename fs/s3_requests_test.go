@@ -3,10 +3,12 @@ package fs_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/faulty"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 )
@@ -26,6 +28,16 @@ func counted(t *testing.T, files map[string]string) *mounttest.Lake {
 	}
 	l.Proxy.Reset()
 	return l
+}
+
+// crowded adds so many files to files that looking their directory up does not make
+// it known: its listing, and each name in it, are still to be asked for.
+func crowded(files map[string]string) map[string]string {
+	all := maps.Clone(files)
+	for i := range catalogview.DefaultProbe {
+		all[fmt.Sprintf("other%03d", i)] = ""
+	}
+	return all
 }
 
 // wantRequests asserts what was asked since the last time, and that it was all.
@@ -138,8 +150,13 @@ func TestS3PublishingIsOnePUT(t *testing.T) {
 
 func TestS3FiftyProcessesListOnce(t *testing.T) {
 	t.Parallel()
-	l := counted(t, map[string]string{"a": "x", "b": "y"})
-	if got := l.MustSh(`for i in $(seq 50); do ls db/t & done | sort | uniq -c | tr -s ' '`); got != " 50 a\n 50 b\n" {
+	files := crowded(map[string]string{"a": "x", "b": "y"})
+	l := counted(t, files)
+	var want strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(&want, " 50 %s\n", name)
+	}
+	if got := l.MustSh(`for i in $(seq 50); do ls db/t & done | LC_ALL=C sort | uniq -c | tr -s ' '`); got != want.String() {
 		t.Errorf("fifty listings have %q", got)
 	}
 	wantRequests(t, l, "fifty listings at once", map[string]int{"ListObjectsV2": 1})
