@@ -14,7 +14,7 @@ import (
 func TestBadValuesNameTheSettingAndMountNothing(t *testing.T) {
 	lake := mounttest.New(t, sales(t))
 	for s := range settings.All() {
-		if slices.Contains([]string{"state-dir", "allow-location", "profile", "sse-kms-key-id", "ca-bundle", "database", "table", "temporary-names", "local-names", "backup-names"}, s.Name) {
+		if slices.Contains([]string{"state-dir", "cache-dir", "allow-location", "profile", "sse-kms-key-id", "ca-bundle", "database", "table", "temporary-names", "local-names", "backup-names"}, s.Name) {
 			continue // any text is one
 		}
 		t.Run(s.Name, func(t *testing.T) {
