@@ -305,6 +305,23 @@ func TestDiskIsOneCachesAlone(t *testing.T) {
 	openDisk(t, dir, 1<<20)
 }
 
+func TestDiskWhereNoDirectoryCanBe(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	must(t, os.Symlink(filepath.Join(dir, "nothing"), filepath.Join(dir, "link")))
+	for _, path := range []string{
+		filepath.Join(dir, "file"), filepath.Join(dir, "file", "x"), filepath.Join(dir, "link"),
+		filepath.Join(dir, strings.Repeat("x", 256)), "/dev/null/x", "/proc", "/proc/x/y",
+	} {
+		if d, err := cache.OpenDisk(path, 1<<20, diskOptions()); !errors.Is(err, cache.ErrDiskUnsafe) {
+			t.Errorf("%.300s: %v, want ErrDiskUnsafe", path, err)
+			if err == nil {
+				closeDisk(t, d)
+			}
+		}
+	}
+}
+
 func TestDiskIsPrivate(t *testing.T) {
 	s := newSource("secret-name", 100*kib)
 	dir := filledDisk(t, s)

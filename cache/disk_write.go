@@ -30,10 +30,10 @@ func (d *Disk) take(dir string) error {
 		return fmt.Errorf("%w: %q is not a directory", ErrDiskUnsafe, dir)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+		return unmakeable(err)
 	}
 	if err := os.Mkdir(d.root, 0o700); err != nil && !errors.Is(err, iofs.ErrExist) {
-		return err
+		return unmakeable(err)
 	}
 	if err := private(d.root); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (d *Disk) take(dir string) error {
 	}
 	lock, err := os.OpenFile(filepath.Join(d.root, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return err
+		return unmakeable(err)
 	}
 	if err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		defer closeBody(lock)
@@ -58,6 +58,21 @@ func (d *Disk) take(dir string) error {
 		return err
 	}
 	_, err = lock.WriteAt([]byte(d.o.Owner+"\n"), 0)
+	return err
+}
+
+// unmakeable tells errors of making a directory that do not pass by themselves: a file
+// is on the way, or a symbolic link to nothing, or the file system has no files of
+// users, as /proc and /sys. Those of a disk that is full or read-only do.
+func unmakeable(err error) error {
+	for _, never := range []syscall.Errno{
+		syscall.ENOTDIR, syscall.EEXIST, syscall.ENOENT, syscall.EPERM, syscall.ENOSYS, //nolint:forbidigo // the answers of mkdir
+		syscall.EOPNOTSUPP, syscall.EINVAL, syscall.ELOOP, syscall.ENAMETOOLONG, //nolint:forbidigo // likewise
+	} {
+		if errors.Is(err, never) {
+			return fmt.Errorf("%w: there can be no such directory: %w", ErrDiskUnsafe, err)
+		}
+	}
 	return err
 }
 

@@ -185,10 +185,11 @@ func (o *objectNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, u
 	tid := thread(ctx)
 	work, cancel := o.fs.work(ctx)
 	defer cancel()
-	defer o.fs.prefetch.opening(work, o.object(), o.path())()
 	warms := flags&syscall.O_DIRECT != 0
 	if warms {
 		work = o.fs.warming(work, o.object())
+	} else {
+		defer o.fs.prefetch.opening(work, o.object(), o.path())()
 	}
 	v, pinned := o.fs.names.unpin(o.name, tid, versionOf(o.version))
 	if !pinned {

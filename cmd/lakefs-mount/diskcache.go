@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -26,7 +27,10 @@ func (l *lake) openDisk(ctx context.Context, r *request, memory *budget.Budget) 
 	}
 	size := v.CacheSize
 	if size == 0 {
-		size = diskSize(v.CacheDir)
+		size = diskBytes(v.CacheDir) / diskShare
+	} else if whole := diskBytes(v.CacheDir); whole > 0 && size > whole { // 0: it does not say
+		l.log.LogAttrs(ctx, slog.LevelWarn, "--cache-size is more than the file system of --cache-dir has; the cache ends where that is full",
+			slog.String("dir", v.CacheDir), slog.Int64("cache_size_bytes", size), slog.Int64("file_system_bytes", whole))
 	}
 	o := cache.DiskOptions{Budget: memory, Store: storeEndpoint(r), Owner: r.mountpoint, Log: l.log}
 	ctx, cancel := context.WithTimeout(ctx, lockTimeout)
@@ -51,13 +55,40 @@ func (l *lake) openDisk(ctx context.Context, r *request, memory *budget.Budget) 
 	}
 }
 
-// diskSize is a tenth of the disk that a directory is on, or will be.
-func diskSize(dir string) int64 {
+// diskBytes is the size of the file system that a directory is on, or will be.
+func diskBytes(dir string) int64 {
 	var st syscall.Statfs_t
 	for syscall.Statfs(dir, &st) != nil && dir != filepath.Dir(dir) {
 		dir = filepath.Dir(dir)
 	}
-	return int64(st.Blocks) * st.Bsize / diskShare
+	return int64(st.Blocks) * st.Bsize
+}
+
+// cacheApart refuses a cache directory that lies one in the other with the state
+// directory, or in a mount of ours: there blocks would be published, as a table's data.
+func cacheApart(r *request, state string) error {
+	dir := r.settings.CacheDir
+	if dir == "" || !r.source.onS3() {
+		return nil
+	}
+	cached, state := realPath(dir), realPath(state)
+	if within(cached, state) || within(state, cached) {
+		return fmt.Errorf("--cache-dir %q: it and the state directory (%q) lie one in the other; give each a directory of its own", dir, state)
+	}
+	return outsideMounts("--cache-dir", dir)
+}
+
+// outsideMounts refuses a directory, which need not be there yet, in a mount of this
+// program: what is kept there would be published. what names it.
+func outsideMounts(what, dir string) error {
+	table, err := mountTable()
+	if err != nil {
+		return err
+	}
+	if m := mountHolding(table, realPath(dir)); m.ours() {
+		return fmt.Errorf("%s %q lies in the mount of lakefs-mount at %q, where what is kept there would become data of a table; choose one on a local disk", what, dir, m.path)
+	}
+	return nil
 }
 
 // diskStats are the disk cache's; zero without one.

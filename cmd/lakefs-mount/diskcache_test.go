@@ -298,6 +298,9 @@ func TestCase34DiskCacheOnAFullDisk(t *testing.T) {
 	if n := strings.Count(lake.Log(), "the disk cache does not work"); n != 1 {
 		t.Errorf("%d warnings, want 1: %s", n, lake.Log())
 	}
+	if !strings.Contains(lake.Log(), "file_system_bytes=4194304") {
+		t.Errorf("no warning of a size that is more than the file system's: %s", lake.Log())
+	}
 	if r := lake.Run("status"); !strings.Contains(r.Out, "does not work") {
 		t.Errorf("status is %q", r.Out)
 	}
@@ -349,8 +352,39 @@ func TestCacheDirectoryThatCannotBe(t *testing.T) {
 	if err := lake.TryStart(); err == nil || !strings.Contains(err.Error(), "--cache-dir") || !strings.Contains(err.Error(), "not a directory") {
 		t.Errorf("a file as the directory: %v", err)
 	}
+	for _, path := range []string{"/dev/null/x", "/proc/x"} {
+		if err := lake.TryStart("--cache-dir=" + path); err == nil || !strings.Contains(err.Error(), "there can be no such directory") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for _, path := range []string{lake.State, filepath.Join(lake.State, "cache")} {
+		if err := lake.TryStart("--cache-dir=" + path); err == nil || !strings.Contains(err.Error(), "the state directory") {
+			t.Errorf("%s beside the state directory %s: %v", path, lake.State, err)
+		}
+	}
 	if err := lake.TryStart("--cache-dir=" + filepath.Join(lake.Root, "cache")); err == nil || !strings.Contains(err.Error(), "the cache directory") {
 		t.Errorf("a directory in the mount: %v", err)
+	}
+}
+
+// TestDirectoriesInAMount: what a mount keeps never becomes data of another.
+func TestDirectoriesInAMount(t *testing.T) {
+	lake, _ := bucketLake(t)
+	lake.Start("--write=delete")
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(lake.Path(part), link); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{lake.Path(part), lake.Path(part + "new/deep"), filepath.Join(link, "new")} {
+		for _, flags := range [][]string{{"--state-dir=" + t.TempDir(), "--cache-dir=" + dir}, {"--state-dir=" + dir}} {
+			r := lake.Run(append(append([]string{"mount", "--daemon"}, flags...), lake.Source, t.TempDir())...)
+			if r.Code != exitFailed || !strings.Contains(r.Err, "lies in the mount of lakefs-mount at \""+lake.Root) || !strings.Contains(r.Err, dir) {
+				t.Errorf("%q: exit code %d, %q", flags, r.Code, r.Err)
+			}
+		}
+	}
+	if got := lake.MustSh("ls " + part); got != "a.csv\n" {
+		t.Errorf("the mount has %q", got)
 	}
 }
 
@@ -397,6 +431,53 @@ func TestWarm(t *testing.T) {
 		}
 	}
 	lake.Unmount()
+}
+
+// TestWarmReadsDataOnce: what is no data is left out, and what is named twice is read
+// once.
+func TestWarmReadsDataOnce(t *testing.T) {
+	lake, _, _ := diskLake(t, map[string]string{"x.json": "{}\n", "x/y.csv": "2\n"})
+	lake.Start()
+	all := lake.Path(part) + "/"
+	w, r := warmOf(t, lake, lake.Path("sales/notes.json"), lake.Path("sales/notes/.lakefs/entry.json"), lake.Path(".lakefs"))
+	if r.Code != exitOK || w.Files != 0 || len(w.Failed) > 0 || strings.Count(r.Err, "is left out") != 3 {
+		t.Errorf("no data: exit code %d, %+v, %q", r.Code, w, r.Err)
+	}
+	for _, paths := range [][]string{
+		{all},
+		{all, all},
+		{all + "a.csv", all},
+		{all, all + "x", lake.Path("sales")},
+		{all + "x.json", all + "x", all + "x/y.csv", all + "x/../a.csv", all + "a.csv"},
+	} {
+		if w, r := warmOf(t, lake, paths...); r.Code != exitOK || w.Files != 3 || w.Bytes != 11 || strings.Contains(r.Err, "left out") {
+			t.Errorf("%q: exit code %d, %+v, %q, want 3 files of 11 bytes", paths, r.Code, w, r.Err)
+		}
+	}
+}
+
+// TestWarmAsksOnce for each small file, and with little memory too.
+func TestWarmAsksOnce(t *testing.T) {
+	files := map[string]string{}
+	for i := range 1000 {
+		files[fmt.Sprintf("f%03d.csv", i)] = noise(byte(i), 2000+i)
+	}
+	lake, proxy, dir := diskLake(t, files)
+	for _, flag := range []string{"--memory-limit=16MiB", "--memory-limit=1GiB"} {
+		lake.Start(flag)
+		proxy.Reset()
+		w, r := warmOf(t, lake, lake.Path(part))
+		if r.Code != exitOK || w.Files != len(files)+1 || w.Mounts[0].NotKept > 0 {
+			t.Fatalf("%s: exit code %d, %+v, %q", flag, r.Code, w, r.Err)
+		}
+		if n := dataGets(proxy); n != len(files)+1 {
+			t.Errorf("%s: %d GETs of %d files", flag, n, len(files)+1)
+		}
+		lake.Unmount()
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestWarmThatFails: the others are read.

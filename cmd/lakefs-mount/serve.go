@@ -89,11 +89,14 @@ func (p *program) prepare(ctx context.Context, r *request) error {
 		if path == "" {
 			continue
 		}
-		if within(r.mountpoint, path) || within(path, r.mountpoint) {
+		if at := realPath(path); within(r.mountpoint, at) || within(at, r.mountpoint) {
 			return fmt.Errorf("mount point %q: it and %s (%s) lie one in the other; mount somewhere else", r.mountpoint, what, path)
 		}
 	}
 	if err := stateApart(r, dir); err != nil {
+		return err
+	}
+	if err := cacheApart(r, dir); err != nil {
 		return err
 	}
 	if err := fuseUsable(r.settings.AllowOther); err != nil {

@@ -210,10 +210,11 @@ func (p *program) stateDir(r *request) (string, error) {
 }
 
 // stateApart refuses a state directory that lies in a folder which is served, or
-// that holds one: bytes that are not published would lie among the data.
+// that holds one, or that lies in a mount of this program: bytes that are not
+// published would lie among the data.
 func stateApart(r *request, dir string) error {
-	if r.source.onS3() {
-		return nil
+	if err := outsideMounts("state directory (--state-dir)", dir); err != nil || r.source.onS3() {
+		return err
 	}
 	extra, err := allowed(r)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,8 +21,8 @@ const warmLong = `Reads files of a mount, and all files below directories of one
 the mount's cache: on the disk of --cache-dir, where they stay, or without one in
 memory, where what is read next takes their place.
 
-The files are read past the kernel's page cache. Entries (NAME.json) and .lakefs/ are
-left out. A file that cannot be read is named, the others are read, and the exit
+The files are read past the kernel's page cache, each once. Entries (NAME.json) and
+.lakefs/ are left out. A file that cannot be read is named, the others are read, and the exit
 status is 1. Ctrl-C ends it: what was read stays in the cache.`
 
 // settleTimeout bounds how long what was read may take to the disk.
@@ -62,13 +63,14 @@ func (p *program) warmCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, unix.SIGTERM)
 			defer stop()
-			paths, mounts, err := warmPlaces(ctx, args)
+			places, mounts, err := warmPlaces(ctx, args)
 			if err != nil {
 				return err
 			}
+			places = p.toWarm(places)
 			began := time.Now()
 			w := &warmer{p: p, result: warmed{Failed: []warmFailure{}, Mounts: mounts}}
-			w.run(ctx, paths)
+			w.run(ctx, places)
 			r := w.outcome()
 			r.Seconds, r.Interrupted = time.Since(began).Seconds(), ctx.Err() != nil
 			r.settle(context.WithoutCancel(ctx))
@@ -79,9 +81,28 @@ func (p *program) warmCommand() *cobra.Command {
 	return cmd
 }
 
-// warmPlaces are the paths without symbolic links, and the mounts that they are in. A
+// toWarm leaves out what holds no data, with a note, and what lies below another.
+func (p *program) toWarm(places []place) (kept []place) {
+	for _, at := range places {
+		if slices.Contains(strings.Split(at.below, "/"), ".lakefs") || isEntry(at.mount.path, at.path) {
+			p.errorf("lakefs-mount: %q is left out: it tells of data, and holds none\n", at.path)
+			continue
+		}
+		kept = append(kept, at)
+	}
+	slices.SortStableFunc(kept, func(a, b place) int { return len(a.path) - len(b.path) })
+	var apart []place
+	for _, at := range kept {
+		if !slices.ContainsFunc(apart, func(above place) bool { return within(at.path, above.path) }) {
+			apart = append(apart, at)
+		}
+	}
+	return apart
+}
+
+// warmPlaces are the places of args, and the mounts that they are in. A
 // path in no mount that has a cache refuses all.
-func warmPlaces(ctx context.Context, args []string) (paths []string, mounts []warmMount, err error) {
+func warmPlaces(ctx context.Context, args []string) (places []place, mounts []warmMount, err error) {
 	var problems []error
 	for _, arg := range args {
 		at, err := placeOf(ctx, arg)
@@ -89,7 +110,7 @@ func warmPlaces(ctx context.Context, args []string) (paths []string, mounts []wa
 			problems = append(problems, err)
 			continue
 		}
-		paths = append(paths, at.path)
+		places = append(places, at)
 		if slices.ContainsFunc(mounts, func(m warmMount) bool { return m.MountPoint == at.mount.path }) {
 			continue
 		}
@@ -99,7 +120,7 @@ func warmPlaces(ctx context.Context, args []string) (paths []string, mounts []wa
 		}
 		mounts = append(mounts, m)
 	}
-	return paths, mounts, errors.Join(problems...)
+	return places, mounts, errors.Join(problems...)
 }
 
 // warmMountOf asks a mount for its caches.

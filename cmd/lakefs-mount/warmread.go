@@ -16,8 +16,10 @@ import (
 )
 
 const (
-	warmReaders = 8       // files at once
-	warmPiece   = 1 << 20 // bytes of a read: the most that the kernel asks a mount for at once
+	warmReaders = 32       // files at once
+	warmLarge   = 8        // of them larger than warmSmall
+	warmSmall   = 64 << 10 // bytes: more is answer's bytes than waiting for the answer
+	warmPiece   = 1 << 20  // bytes of a read: the most that the kernel asks a mount for at once
 )
 
 // warmer reads files through their mounts.
@@ -38,7 +40,7 @@ type warmFile struct {
 
 // run lists what is to be read, and reads it. It returns when all is done, or at
 // once when ctx is: what is being read then ends with the process.
-func (w *warmer) run(ctx context.Context, paths []string) {
+func (w *warmer) run(ctx context.Context, places []place) {
 	var files []warmFile
 	var total int64
 	var listed atomic.Int64
@@ -47,8 +49,8 @@ func (w *warmer) run(ctx context.Context, paths []string) {
 	go func() {
 		defer close(done)
 		_ = w.bar.steps(ctx, func(context.Context) (int64, int64) { return listed.Load(), 0 }, func() error {
-			for _, path := range paths {
-				w.list(ctx, path, func(f warmFile) {
+			for _, at := range places {
+				w.list(ctx, at, func(f warmFile) {
 					files = append(files, f)
 					total += f.size
 					listed.Add(1)
@@ -97,10 +99,10 @@ func ended(ctx context.Context, done <-chan struct{}) bool {
 	}
 }
 
-// list finds the files at and below path, without what is no data: entries, control
+// list finds the files at and below a place, without what is no data: entries, control
 // files and symbolic links.
-func (w *warmer) list(ctx context.Context, path string, found func(warmFile)) {
-	err := filepath.WalkDir(path, func(at string, e iofs.DirEntry, err error) error {
+func (w *warmer) list(ctx context.Context, from place, found func(warmFile)) {
+	err := filepath.WalkDir(from.path, func(at string, e iofs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -112,7 +114,7 @@ func (w *warmer) list(ctx context.Context, path string, found func(warmFile)) {
 			return nil
 		case e.IsDir() && e.Name() == ".lakefs":
 			return iofs.SkipDir
-		case !e.Type().IsRegular() || at != path && isEntry(at):
+		case !e.Type().IsRegular() || isEntry(from.mount.path, at):
 			return nil
 		}
 		info, err := e.Info()
@@ -124,24 +126,26 @@ func (w *warmer) list(ctx context.Context, path string, found func(warmFile)) {
 		return nil
 	})
 	if err != nil && ctx.Err() == nil {
-		w.fail(path, err)
+		w.fail(from.path, err)
 	}
 }
 
-// isEntry tells NAME.json beside a directory NAME.
-func isEntry(path string) bool {
+// isEntry tells NAME.json beside a directory NAME, of a database or of a table: what
+// lies deeper in the mount is data.
+func isEntry(mountpoint, path string) bool {
 	dir, found := strings.CutSuffix(path, ".json")
-	return found && isDirectory(dir)
+	below, err := filepath.Rel(mountpoint, path)
+	return found && err == nil && strings.Count(below, "/") < 2 && isDirectory(dir)
 }
 
 func (w *warmer) readAll(ctx context.Context, files []warmFile) {
 	next := make(chan warmFile)
+	large := make(chan struct{}, warmLarge)
 	var readers sync.WaitGroup
 	for range min(warmReaders, len(files)) {
 		readers.Go(func() {
-			buf := make([]byte, warmPiece)
 			for f := range next {
-				if err := w.readFile(ctx, f.path, buf); err != nil && ctx.Err() == nil {
+				if err := w.readOne(ctx, f, large); err != nil && ctx.Err() == nil {
 					w.fail(f.path, err)
 				}
 			}
@@ -155,6 +159,21 @@ func (w *warmer) readAll(ctx context.Context, files []warmFile) {
 	}
 	close(next)
 	readers.Wait()
+}
+
+// readOne reads a file, in its turn where it is large.
+func (w *warmer) readOne(ctx context.Context, f warmFile, large chan struct{}) error {
+	piece := warmSmall
+	if f.size > warmSmall {
+		select {
+		case large <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		defer func() { <-large }()
+		piece = warmPiece
+	}
+	return w.readFile(ctx, f.path, make([]byte, piece))
 }
 
 // readFile reads a file past the page cache, from which the mount would be asked

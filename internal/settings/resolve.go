@@ -157,6 +157,9 @@ func (r *Resolved) check() []error {
 	if r.SSEKMSKeyID != "" && !strings.HasPrefix(r.SSE, "aws:kms") {
 		problems = append(problems, errors.New("--sse-kms-key-id needs --sse=aws:kms or --sse=aws:kms:dsse"))
 	}
+	if r.Sources["cache-size"] != FromDefault && r.CacheDir == "" {
+		problems = append(problems, fmt.Errorf("%s needs --cache-dir: without one there is no cache on a disk", r.Where("cache-size")))
+	}
 	if r.NoSignRequest && r.Profile != "" {
 		problems = append(problems, errors.New("--no-sign-request and --profile: requests without credentials need no profile; leave one of them out"))
 	}

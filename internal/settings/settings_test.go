@@ -220,6 +220,19 @@ func TestAllowLocationAdds(t *testing.T) {
 	}
 }
 
+func TestCacheSizeNeedsADirectory(t *testing.T) {
+	size := []string{"LAKEFS_MOUNT_CACHE_SIZE=1GiB"}
+	if _, err := Resolve(Given{"cache-size": {"1GiB"}}, nil); err == nil || !strings.Contains(err.Error(), "--cache-size needs --cache-dir") {
+		t.Errorf("a size alone: %v", err)
+	}
+	if _, err := Resolve(nil, size); err == nil || !strings.Contains(err.Error(), "LAKEFS_MOUNT_CACHE_SIZE needs --cache-dir") {
+		t.Errorf("a size alone, of the environment: %v", err)
+	}
+	if r, err := Resolve(Given{"cache-dir": {"/c"}}, size); err != nil || r.CacheSize != 1<<30 {
+		t.Errorf("with a directory: %d, %v", r.CacheSize, err)
+	}
+}
+
 func TestS3SettingsAreThoseThatWereGiven(t *testing.T) {
 	r, err := Resolve(Given{"region": {"eu-north-1"}, "write": {"none"}}, []string{"LAKEFS_MOUNT_PATH_STYLE=true"})
 	if err != nil {
