@@ -144,8 +144,9 @@ func (w *warmer) readAll(ctx context.Context, files []warmFile) {
 	var readers sync.WaitGroup
 	for range min(warmReaders, len(files)) {
 		readers.Go(func() {
+			buf := make([]byte, warmPiece)
 			for f := range next {
-				if err := w.readOne(ctx, f, large); err != nil && ctx.Err() == nil {
+				if err := w.readOne(ctx, f, buf, large); err != nil && ctx.Err() == nil {
 					w.fail(f.path, err)
 				}
 			}
@@ -162,8 +163,7 @@ func (w *warmer) readAll(ctx context.Context, files []warmFile) {
 }
 
 // readOne reads a file, in its turn where it is large.
-func (w *warmer) readOne(ctx context.Context, f warmFile, large chan struct{}) error {
-	piece := warmSmall
+func (w *warmer) readOne(ctx context.Context, f warmFile, buf []byte, large chan struct{}) error {
 	if f.size > warmSmall {
 		select {
 		case large <- struct{}{}:
@@ -171,9 +171,8 @@ func (w *warmer) readOne(ctx context.Context, f warmFile, large chan struct{}) e
 			return ctx.Err()
 		}
 		defer func() { <-large }()
-		piece = warmPiece
 	}
-	return w.readFile(ctx, f.path, make([]byte, piece))
+	return w.readFile(ctx, f.path, buf)
 }
 
 // readFile reads a file past the page cache, from which the mount would be asked
