@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -39,8 +40,15 @@ func main() {
 		name: filepath.Base(os.Args[0]), args: os.Args[1:], environ: os.Environ(),
 		stdout: os.Stdout, stderr: os.Stderr,
 	}
-	os.Exit(p.run(context.Background()))
+	code := make(chan int)
+	go func() { code <- p.run(context.Background()) }()
+	os.Exit(<-code)
 }
+
+// init keeps the first thread for main, which does nothing but wait. It is the one that
+// the kernel has take a signal; while it waited for an answer of a mount, Ctrl-C would
+// wait as long.
+func init() { runtime.LockOSThread() }
 
 // usageError is a call that cannot be understood.
 type usageError struct{ error }
