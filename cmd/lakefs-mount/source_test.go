@@ -132,7 +132,7 @@ func TestFlagsOfAnotherKindOfSourceAreAnError(t *testing.T) {
 		if s.Glue {
 			refusals["s3://lake/wh/"] = "SOURCE is a bucket of manifests"
 		}
-		if s.Name == "sse-kms-key-id" { // which needs another
+		if s.Name == "sse-kms-key-id" || s.Name == "cache-size" { // which need another
 			continue
 		}
 		value, found := example[s.Type]
