@@ -223,14 +223,15 @@ func (v *View) judge(ctx context.Context, t *table.Table, raw Raw) (*entry, erro
 }
 
 // findMetadata looks whether a format table keeps its schema under its location
-// (rule 21).
+// (rule 21), as files called schema-NUMBER in schema/: a partition of that name alone
+// is none.
 func (v *View) findMetadata(ctx context.Context, e *entry) error {
 	if e.table.Kind != table.FormatTable {
 		return nil
 	}
 	schema := e.place.Location
 	schema.Key += "schema/"
-	there, err := v.anything(ctx, schema)
+	there, err := v.anythingCalled(ctx, schema, "schema-")
 	if !v.trees && errors.Is(err, objectstore.ErrPermission) {
 		there, err = true, nil // not known: the safe answer
 	}

@@ -124,3 +124,18 @@ func (v *View) anything(ctx context.Context, prefix objectstore.Location) (bool,
 	}
 	return false, nil
 }
+
+// anythingCalled says that an object whose name begins so lies in a directory.
+func (v *View) anythingCalled(ctx context.Context, dir objectstore.Location, begins string) (bool, error) {
+	for e, err := range v.store.List(ctx, dir, objectstore.ListOptions{Delimiter: true, StartAfter: dir.Key + begins}) {
+		switch {
+		case err != nil:
+			return false, err
+		case strings.HasPrefix(e.Key, dir.Key+begins):
+			return true, nil
+		case !v.trees: // what comes in order is past it
+			return false, nil
+		}
+	}
+	return false, nil
+}

@@ -113,7 +113,7 @@ func TestNewDirectories(t *testing.T) {
 	l.table("db/meta", "data/meta", []string{"k:string"}, formatParameters("format-table.partition-path-only-value", "true"))
 	l.mkdir("data/t/d=7/r=a b")
 	l.mkdir("data/ft/d=7")
-	l.mkdir("data/meta/schema")
+	l.write("data/meta/schema/schema-0", "{}")
 	for _, c := range []struct {
 		path string
 		want error

@@ -27,6 +27,7 @@ func onBoth(t *testing.T, o mounttest.Options, tables []mounttest.Table, test fu
 	})
 	t.Run("manifests", func(t *testing.T) {
 		t.Parallel()
+		o := o // the other runs beside it
 		o.Tables = tables
 		test(t, mounttest.Mount(t, o))
 	})

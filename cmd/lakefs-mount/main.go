@@ -48,7 +48,7 @@ func main() {
 // init keeps the first thread for main, which does nothing but wait. It is the one that
 // the kernel has take a signal; while it waited for an answer of a mount, Ctrl-C would
 // wait as long.
-func init() { runtime.LockOSThread() }
+func init() { runtime.LockOSThread() } //nolint:gochecknoinits // later main may be on another thread
 
 // usageError is a call that cannot be understood.
 type usageError struct{ error }
