@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -57,11 +56,7 @@ func TestCloseBesideAnExecThatWaitsForAnotherMount(t *testing.T) {
 // stop stops a daemon until resume is called, which may be more than once.
 func stop(t *testing.T, l *mounttest.Lake) (resume func()) {
 	t.Helper()
-	l.Signal(syscall.SIGSTOP)
-	l.Eventually("the daemon stops", 0, func() bool {
-		raw, err := os.ReadFile("/proc/" + strconv.Itoa(l.Pid()) + "/status")
-		return err == nil && strings.Contains(string(raw), "\nState:\tT")
-	})
+	l.Stop()
 	return func() { l.Signal(syscall.SIGCONT) }
 }
 

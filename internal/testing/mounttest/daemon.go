@@ -1,11 +1,13 @@
 package mounttest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -152,6 +154,25 @@ func (l *Lake) running() *daemon {
 func (l *Lake) Signal(s syscall.Signal) {
 	l.t.Helper()
 	must(l.t, l.running().cmd.Process.Signal(s))
+}
+
+// Stop stops the daemon: each of its threads stands still when it returns, which the
+// signal alone only asks for. SIGCONT ends it.
+func (l *Lake) Stop() {
+	l.t.Helper()
+	l.Signal(syscall.SIGSTOP)
+	l.Eventually("the daemon stops", 0, func() bool {
+		tasks := fmt.Sprintf("/proc/%d/task", l.Pid())
+		threads, err := os.ReadDir(tasks)
+		must(l.t, err)
+		for _, e := range threads {
+			raw, err := os.ReadFile(filepath.Join(tasks, e.Name(), "status"))
+			if err == nil && !bytes.Contains(raw, []byte("\nState:\tT")) {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // SignalBeside sends the daemon a signal by way of a thread other than the one

@@ -49,7 +49,7 @@ func notes() []Table {
 func TestHungMountFailsAtTheDeadlineAndIsTakenAway(t *testing.T) {
 	r := &recorder{TB: t}
 	lake := Mount(r, Options{Tables: notes(), Timeout: 3 * time.Second})
-	lake.Signal(syscall.SIGSTOP)
+	lake.Stop()
 	began := time.Now()
 	err := lake.Do("stat of a stopped daemon's mount", func() error {
 		_, err := os.ReadDir(lake.Path("db"))
