@@ -285,6 +285,39 @@ func TestSparesAreEmptyBoundedAndGoAtClose(t *testing.T) {
 	}
 }
 
+// TestSparesMakeRoom: what has no room left for it gets that of the spare directories.
+func TestSparesMakeRoom(t *testing.T) {
+	e := newEnv(t)
+	var files []*File
+	for range 5 {
+		files = append(files, e.create(t, NewWrite{}))
+	}
+	for _, f := range files {
+		if err := f.Drop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		spares, calls int
+		full          bool // in the end
+	}{{5, 2, false}, {0, 1, true}} {
+		entries, err := os.ReadDir(e.dir)
+		if err != nil || len(entries) != c.spares+1 {
+			t.Fatalf("%d entries, %v; want %d spares and the lock", len(entries), err, c.spares)
+		}
+		calls := 0
+		err = e.area.withRoom(func() error {
+			if calls++; calls == 1 {
+				return fmt.Errorf("write: %w", objectstore.ErrNoSpace)
+			}
+			return nil
+		})
+		if calls != c.calls || errors.Is(err, objectstore.ErrNoSpace) != c.full {
+			t.Errorf("with %d spares: %d calls, %v; want %d", c.spares, calls, err, c.calls)
+		}
+	}
+}
+
 func TestCloseEndsTheArea(t *testing.T) {
 	e := newEnv(t)
 	f := e.create(t, NewWrite{})

@@ -211,7 +211,7 @@ func (a *Area) writeFirst(r Record) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(path, os.O_TRUNC, raw, false)
+	return a.withRoom(func() error { return writeFile(path, os.O_TRUNC, raw, false) })
 }
 
 // replace puts a new record in the old one's place by rename; the old one's file is
@@ -226,7 +226,7 @@ func (a *Area) replace(r Record, durable bool) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(temp, os.O_TRUNC, raw, durable); err != nil {
+	if err := a.withRoom(func() error { return writeFile(temp, os.O_TRUNC, raw, durable) }); err != nil {
 		_ = os.Remove(temp)
 		return ownTrouble(err)
 	}

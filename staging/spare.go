@@ -1,11 +1,14 @@
 package staging
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
 // A write that ended leaves its directory to the next one, with the files of its
@@ -84,6 +87,26 @@ func (a *Area) keepSpare(dir, spare string) error {
 	defer a.mu.Unlock()
 	a.spares = append(a.spares, spare)
 	return nil
+}
+
+// withRoom writes something; where there is no room for it that of the spare
+// directories, up to three inodes each, is given up for it.
+func (a *Area) withRoom(write func() error) error {
+	err := write()
+	if !errors.Is(err, objectstore.ErrNoSpace) {
+		return err
+	}
+	a.mu.Lock()
+	spares := a.spares
+	a.spares = nil
+	a.mu.Unlock()
+	if len(spares) == 0 {
+		return err
+	}
+	for _, dir := range spares {
+		removeSpare(dir)
+	}
+	return write()
 }
 
 // removeSpare removes a spare directory; what else is called so stays.
