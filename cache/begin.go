@@ -90,7 +90,7 @@ func (c *Cache) first(ctx context.Context, h *Handle, tail bool, why need) (t *f
 		}
 		return b.fetch, false, nil
 	}
-	t = c.fetchLocked(ctx, h, from, until, func(i, _ int64) need {
+	t = c.fetchLocked(ctx, h, from, until, func(i int64) need {
 		if i > from {
 			return need{prio: budget.Speculation, ahead: true}
 		}

@@ -36,8 +36,8 @@ func (c *Cache) pin(ctx context.Context, h *Handle, index int64, want span) (b *
 		c.mu.stats.Hits++
 	} else {
 		c.mu.stats.Misses++
-		t := c.fetchLocked(ctx, h, index, want.until, func(i, end int64) need {
-			n := want.need(i, end)
+		t := c.fetchLocked(ctx, h, index, want.until, func(i int64) need {
+			n := want.need(i)
 			n.now = i == index
 			return n
 		})
@@ -59,7 +59,7 @@ func (c *Cache) pin(ctx context.Context, h *Handle, index int64, want span) (b *
 // fetchLocked starts one fetch of the missing unit at index and of those after
 // it that are missing too, as far as until, the size of a part and memory allow.
 // nil if there is no memory for the first.
-func (c *Cache) fetchLocked(ctx context.Context, h *Handle, index, until int64, why func(unit, end int64) need) *fetch {
+func (c *Cache) fetchLocked(ctx context.Context, h *Handle, index, until int64, why func(unit int64) need) *fetch {
 	end := index + 1
 	for end < until && h.file.blocks[end] == nil {
 		end++
@@ -68,7 +68,7 @@ func (c *Cache) fetchLocked(ctx context.Context, h *Handle, index, until int64, 
 	t := &fetch{open: h.fetch, opened: make(chan struct{})}
 	for i := index; i < end; {
 		next := min((i/c.perBlock+1)*c.perBlock, end)
-		b := c.newBlockLocked(h.file, i, next, why(i, next))
+		b := c.newBlockLocked(h.file, i, next, why(i))
 		if b == nil {
 			break
 		}

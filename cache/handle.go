@@ -165,7 +165,7 @@ func (h *Handle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 type span struct{ last, until int64 }
 
 // need is why the read wants a block from unit on.
-func (s span) need(unit, _ int64) need {
+func (s span) need(unit int64) need {
 	if unit > s.last {
 		return need{prio: budget.Speculation, ahead: true}
 	}

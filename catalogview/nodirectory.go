@@ -66,8 +66,7 @@ func (v *View) both(ctx context.Context, file, dir objectstore.Location) (o obje
 	defer cancel()
 	var g sync.WaitGroup
 	g.Go(func() {
-		there, dirErr = v.flatAnything(ctx, dir)
-		if there {
+		if there, dirErr = v.flat.probe(ctx, dir); there {
 			cancel()
 		}
 	})
@@ -107,14 +106,6 @@ func kindOfFile(mode iofs.FileMode) string {
 // noObject says that an error of Stat is the store's word that no object is there.
 func noObject(err error) bool {
 	return errors.Is(err, objectstore.ErrNotExist) || errors.Is(err, objectstore.ErrDirectory) || errors.Is(err, objectstore.ErrName)
-}
-
-// flatAnything is anything in a store whose directories are prefixes.
-func (v *View) flatAnything(ctx context.Context, prefix objectstore.Location) (bool, error) {
-	if v.flat == nil {
-		return v.anything(ctx, prefix)
-	}
-	return v.flat.probe(ctx, prefix)
 }
 
 // anything says that something lies under a prefix.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -162,12 +161,8 @@ func (r *farStore) child(ctx context.Context, args ...string) (float64, error) {
 
 func (r *farStore) childTiming(ctx context.Context, args ...string) (t timing, err error) {
 	cmd := exec.CommandContext(ctx, r.self, append([]string{"-child"}, args...)...)
-	cmd.Env, cmd.Stderr = slices.Concat(environ(), r.server.Env()), os.Stderr
-	out, err := cmd.Output()
-	if err == nil {
-		err = json.Unmarshal(out, &t)
-	}
-	if err != nil {
+	cmd.Env = slices.Concat(environ(), r.server.Env())
+	if t, err = timingOf(cmd); err != nil {
 		return t, fmt.Errorf("%v: %w", args, err)
 	}
 	return t, nil

@@ -168,14 +168,18 @@ func (r *readRig) traffic(f *figures) {
 
 // program runs one that prints a timing.
 func program(ctx context.Context, name string, args ...string) (t timing, err error) {
-	cmd := exec.CommandContext(ctx, name, args...)
+	if t, err = timingOf(exec.CommandContext(ctx, name, args...)); err != nil {
+		return t, fmt.Errorf("%s: %w", name, err)
+	}
+	return t, nil
+}
+
+// timingOf runs cmd, which prints a timing.
+func timingOf(cmd *exec.Cmd) (t timing, err error) {
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err == nil {
 		err = json.Unmarshal(out, &t)
 	}
-	if err != nil {
-		return t, fmt.Errorf("%s: %w", name, err)
-	}
-	return t, nil
+	return t, err
 }

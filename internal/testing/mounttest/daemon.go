@@ -1,13 +1,11 @@
 package mounttest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/testing/s3test"
 )
 
 // readyTimeout bounds a mount's way to its ready line.
@@ -161,18 +161,7 @@ func (l *Lake) Signal(s syscall.Signal) {
 func (l *Lake) Stop() {
 	l.t.Helper()
 	l.Signal(syscall.SIGSTOP)
-	l.Eventually("the daemon stops", 0, func() bool {
-		tasks := fmt.Sprintf("/proc/%d/task", l.Pid())
-		threads, err := os.ReadDir(tasks)
-		must(l.t, err)
-		for _, e := range threads {
-			raw, err := os.ReadFile(filepath.Join(tasks, e.Name(), "status"))
-			if err == nil && !bytes.Contains(raw, []byte("\nState:\tT")) {
-				return false
-			}
-		}
-		return true
-	})
+	l.Eventually("the daemon stops", 0, func() bool { return s3test.Stopped(l.Pid()) })
 }
 
 // SignalBeside sends the daemon a signal by way of a thread other than the one

@@ -254,18 +254,19 @@ func (p *process) awaitStopped() error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(readyTimeout); time.Now().Before(deadline); <-tick.C {
-		stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.mu.run.pid))
-		if err != nil {
-			return err
-		}
-		if allStopped(stats) {
+		if Stopped(p.mu.run.pid) {
 			return nil
 		}
 	}
 	return errors.New("the server does not pause")
 }
 
-func allStopped(stats []string) bool {
+// Stopped tells whether every thread of a process stands still (SIGSTOP).
+func Stopped(pid int) bool {
+	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil {
+		return false
+	}
 	for _, name := range stats {
 		raw, err := os.ReadFile(name)
 		if err != nil {
@@ -275,7 +276,7 @@ func allStopped(stats []string) bool {
 			return false
 		}
 	}
-	return true
+	return len(stats) > 0
 }
 
 // tail keeps the end of what is written to it.
