@@ -58,6 +58,40 @@ func TestRequestsOfAListingOfPartitions(t *testing.T) {
 	wantCalls(t, l, "what the listing told", map[string]int{})
 }
 
+// TestCase68_TwentyThousandPartitions, of 170 columns: their 20 pages come in four round
+// trips. That the segments do not end where pages do costs eight requests (docs/design.md);
+// one partition is one request.
+func TestCase68_TwentyThousandPartitions(t *testing.T) {
+	t.Parallel()
+	l := newGlueLake(t, mounttest.Options{Flags: longTTL})
+	addEntries(l, csvAt("many", "s3://{0}/many", `,"PartitionKeys":[{"Name":"n","Type":"int"}]`))
+	l.Catalog.Server.AddMany("db", "many", gluetest.Many{Count: 20_000, Columns: 170, Location: inFirst(l), Values: func(i int) []string { return []string{fmt.Sprint(i)} }})
+	l.Start()
+	l.MustSh(`stat db/many >/dev/null`)
+	l.Catalog.Server.Reset()
+	l.MustSh(`stat db/many/n=12345`)
+	wantCalls(t, l, "stat of a partition", map[string]int{"GetPartition": 1})
+	if got := l.MustSh(`ls db/many | wc -l`); got != "20000\n" {
+		t.Errorf("ls counts %q", got)
+	}
+	pages := make(map[string]int) // by segment
+	for _, c := range l.Catalog.Server.Calls("GetPartitions") {
+		if c.Input["ExcludeColumnSchema"] != true {
+			t.Errorf("asked for %v: want no columns", c.Input)
+		}
+		pages[fmt.Sprint(c.Input["Segment"])]++
+	}
+	all := 0
+	for segment, n := range pages {
+		if all += n; n > 3 {
+			t.Errorf("%d pages of segment %s, one after the other; want 3", n, segment)
+		}
+	}
+	if all > 28 {
+		t.Errorf("%d requests, want 28 at most", all)
+	}
+}
+
 func TestRequestsOfOnePartition(t *testing.T) {
 	t.Parallel()
 	l := mountManyPartitions(t, manyCount, longTTL...)
