@@ -34,20 +34,29 @@ func checkORC(r io.ReaderAt, size int64) error {
 	if string(start[:len(orcMagic)]) != orcMagic {
 		return errBegins(start[:], orcMagic)
 	}
+	_, err := orcTailOf(r, size)
+	return err
+}
+
+// orcTailOf reads postscript and footer.
+func orcTailOf(r io.ReaderAt, size int64) (*orcTail, error) {
+	if size < int64(orcMin) {
+		return nil, flawf("%d bytes, the shortest has %d", size, orcMin)
+	}
 	c := tail(r, size)
 	if c.err != nil {
-		return c.err
+		return nil, c.err
 	}
 	length := int64(c.held[len(c.held)-1])
 	if length == 0 || length > size-1-int64(len(orcMagic)) {
-		return flawf("byte %d: a postscript of %d bytes where at most %d are: cut, or its writer has not finished",
+		return nil, flawf("byte %d: a postscript of %d bytes where at most %d are: cut, or its writer has not finished",
 			size-1, length, size-1-int64(len(orcMagic)))
 	}
 	c.section("the postscript", size-1-length, size-1)
-	o := orcTail{proto: proto{c}, footerEnd: c.off, block: orcBlock}
+	o := &orcTail{proto: proto{c}, footerEnd: c.off, block: orcBlock}
 	o.postscript()
 	o.footer()
-	return c.err
+	return o, c.err
 }
 
 // orcTail reads a postscript, and the footer that it tells of.
@@ -57,6 +66,8 @@ type orcTail struct {
 	length      uint64
 	compression uint64
 	block       uint64 // what a chunk is compressed from, at most
+	rows        int64  // that the footer tells of
+	told        bool   // it does, and could be looked into
 }
 
 // postscript reads the lengths of footer (1), metadata (5) and stripe statistics (7),

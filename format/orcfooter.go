@@ -31,6 +31,7 @@ func (o *orcTail) footer() {
 	if o.compression == orcUncompressed {
 		f := orcFooter{proto: o.proto, dataEnd: uint64(start), at: start}
 		f.read()
+		o.rows, o.told = f.rows, f.told
 		return
 	}
 	unpack := o.unpacker()
@@ -65,7 +66,7 @@ func (o *orcTail) footer() {
 	c.section("the decompressed footer", 0, int64(len(plain)))
 	f := orcFooter{proto: proto{c}, dataEnd: uint64(start), at: start}
 	f.read()
-	o.err = c.err
+	o.err, o.rows, o.told = c.err, f.rows, f.told
 }
 
 var errORCBlock = errors.New("longer than the block size")
@@ -124,12 +125,20 @@ type orcFooter struct {
 	types   uint64 // so far
 	newest  uint64 // the last type that one before it has as a child
 	links   uint64 // to children, so far
+	rows    int64
+	told    bool // how many rows there are
 }
 
-// read reads the stripes (3), the types (4), metadata (5) and statistics (7).
+// read reads the stripes (3), the types (4), metadata (5), the number of rows (6) and
+// statistics (7).
 func (f *orcFooter) read() {
 	f.fields(func(id uint64, wire byte) bool {
 		switch {
+		case id == 6 && wire == protoVarint:
+			f.rows, f.told = int64(f.uvarint()), true
+			if f.rows < 0 {
+				f.failf("the footer at byte %d tells of more rows than can be: damaged, write it again", f.at)
+			}
 		case wire != protoBytes:
 			return false
 		case id == 3:

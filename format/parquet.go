@@ -33,26 +33,47 @@ func checkParquet(r io.ReaderAt, size int64) error {
 	if magic != parquetMagic && magic != parquetEncrypted {
 		return errBegins(start[:], parquetMagic)
 	}
-	c := tail(r, size)
+	c, encrypted := parquetTailOf(r, size, magic)
 	if c.err != nil {
 		return c.err
 	}
-	last := c.held[len(c.held)-parquetTail:]
-	if end := string(last[4:]); end != magic {
-		return flawf("byte %d: it ends in %q, not %s: cut, or its writer has not finished", size-4, end, magic)
-	}
-	length, room := int64(binary.LittleEndian.Uint32(last)), size-int64(parquetMin)
-	if length == 0 || length > room {
-		return flawf("byte %d: a footer of %d bytes where at most %d are: damaged, write it again", size-parquetTail, length, room)
-	}
-	c.section("the footer", size-parquetTail-length, size-parquetTail)
 	p := parquetFooter{thrift: thrift{c}, dataEnd: c.off}
-	if magic == parquetEncrypted {
+	if encrypted {
 		p.crypto()
 	} else {
 		p.file()
 	}
 	return c.err
+}
+
+// parquetTailOf finds the footer of a file by its last bytes: it is what the cursor reads
+// next. It is encrypted if the magic says so, which must be the one that is given ("":
+// either).
+func parquetTailOf(r io.ReaderAt, size int64, magic string) (c *cursor, encrypted bool) {
+	if size < int64(parquetMin) {
+		return &cursor{err: flawf("%d bytes, the shortest has %d", size, parquetMin)}, false
+	}
+	if c = tail(r, size); c.err != nil {
+		return c, false
+	}
+	last := c.held[len(c.held)-parquetTail:]
+	end := string(last[4:])
+	encrypted = end == parquetEncrypted
+	if magic == "" && encrypted {
+		magic = end
+	} else if magic == "" {
+		magic = parquetMagic
+	}
+	length, room := int64(binary.LittleEndian.Uint32(last)), size-int64(parquetMin)
+	switch {
+	case end != magic:
+		c.failf("byte %d: it ends in %q, not %s: cut, or its writer has not finished", size-4, end, magic)
+	case length == 0 || length > room:
+		c.failf("byte %d: a footer of %d bytes where at most %d are: damaged, write it again", size-parquetTail, length, room)
+	default:
+		c.section("the footer", size-parquetTail-length, size-parquetTail)
+	}
+	return c, encrypted
 }
 
 // crypto reads FileCryptoMetaData, for its algorithm (1), and what follows: the
