@@ -147,10 +147,10 @@ func TestRule05_SchemaWholeOrInParts(t *testing.T) {
 	if len(tab.Columns) != 111 {
 		t.Fatalf("got %d columns, want 111", len(tab.Columns))
 	}
-	if got, want := tab.Columns[50], (Column{"column_number_050", "string", "c50"}); got != want {
+	if got, want := tab.Columns[50], (Column{Name: "column_number_050", Type: "string", Comment: "c50"}); got != want {
 		t.Errorf("column 50: got %+v, want %+v", got, want)
 	}
-	if got, want := tab.Columns[110], (Column{"dt", "string", ""}); got != want {
+	if got, want := tab.Columns[110], (Column{Name: "dt", Type: "string"}); got != want {
 		t.Errorf("the last column: got %+v, want %+v", got, want)
 	}
 
@@ -185,14 +185,14 @@ func TestRule06_PartitionColumns(t *testing.T) {
 	const count, col = schemaKey + ".numPartCols", schemaKey + ".partCol."
 	parquet := with(providerKey, "parquet", schemaKey, schemaOfAB)
 	got := glueTable(all(parquet, with(count, "1", col+"0", "b")))
-	if want := []Column{{"a", "bigint", "first"}, {"b", "string", ""}}; !reflect.DeepEqual(got.Columns, want) {
+	if want := []Column{{"a", "bigint", "first", false}, {"b", "string", "", false}}; !reflect.DeepEqual(got.Columns, want) {
 		t.Errorf("columns: got %+v, want the partition column last", got.Columns)
 	}
-	if want := []Column{{"b", "string", ""}}; !reflect.DeepEqual(got.Keys, want) || got.Partitions != PartitionsInCatalog {
+	if want := []Column{{"b", "string", "", false}}; !reflect.DeepEqual(got.Keys, want) || got.Partitions != PartitionsInCatalog {
 		t.Errorf("keys: got %+v from %q, want %+v", got.Keys, got.Partitions, want)
 	}
 	got = glueTable(all(parquet, with(count, "2", col+"0", "a", col+"1", "B")))
-	if want := []Column{{"a", "bigint", "first"}, {"b", "string", ""}}; !reflect.DeepEqual(got.Columns, want) {
+	if want := []Column{{"a", "bigint", "first", false}, {"b", "string", "", false}}; !reflect.DeepEqual(got.Columns, want) {
 		t.Errorf("in partCol order: got %+v", got.Columns)
 	}
 	got = glueTable(all(parquet, keyed("b", "string"), func(e obj) { delete(e["Parameters"].(obj), count) }))
@@ -239,11 +239,11 @@ func TestRule07_OnlyProviderAndLocationAreNeeded(t *testing.T) {
 		t.Errorf("Delta: got %+v", got)
 	}
 	got := glueTable(with(providerKey, "parquet"))
-	if want := []Column{{"a", "bigint", ""}}; !reflect.DeepEqual(got.Columns, want) {
+	if want := []Column{{"a", "bigint", "", false}}; !reflect.DeepEqual(got.Columns, want) {
 		t.Errorf("without a schema: got %+v, want those of StorageDescriptor.Columns", got.Columns)
 	}
 	got = glueTable(with(providerKey, "parquet", schemaKey+".numPartCols", "2", schemaKey+".partCol.0", "a", schemaKey+".partCol.1", "z"))
-	if want := []Column{{"a", "bigint", ""}, {"z", "string", ""}}; !reflect.DeepEqual(got.Keys, want) {
+	if want := []Column{{"a", "bigint", "", false}, {"z", "string", "", false}}; !reflect.DeepEqual(got.Keys, want) {
 		t.Errorf("partition columns without a schema: got %+v, %s", got.Keys, got.Reason)
 	}
 	if got = glueTable(sparkForm("delta")); !got.Readable || len(got.Columns) > 0 {
@@ -293,13 +293,13 @@ func TestRule09_BothSparkForms(t *testing.T) {
 	spec := parseFixture(t, "made-by-hand/spark-specific-csv")
 	compat := parseFixture(t, "made-by-hand/spark-hive-compatible-parquet")
 	want := []Column{
-		{"id", "int", ""}, {"name", "string", "full\nname, on two lines"}, {"price", "decimal(10,2)", ""}, {"dt", "string", ""},
+		{"id", "int", "", false}, {"name", "string", "full\nname, on two lines", false}, {"price", "decimal(10,2)", "", false}, {"dt", "string", "", false},
 	}
 	for _, tab := range []*Table{spec, compat} {
 		if !reflect.DeepEqual(tab.Columns, want) {
 			t.Errorf("%s: got columns %+v, want %+v", tab.Name, tab.Columns, want)
 		}
-		if want := []Column{{"dt", "string", ""}}; !reflect.DeepEqual(tab.Keys, want) {
+		if want := []Column{{"dt", "string", "", false}}; !reflect.DeepEqual(tab.Keys, want) {
 			t.Errorf("%s: got keys %+v, want %+v", tab.Name, tab.Keys, want)
 		}
 	}
@@ -324,6 +324,7 @@ func TestRule09_SparkTypesAreWrittenAsHiveDoes(t *testing.T) {
 		`{"type":"array","elementType":"integer","containsNull":true}`:                                                          "array<int>",
 		`{"type":"map","keyType":"string","valueType":"long","valueContainsNull":true}`:                                         "map<string,bigint>",
 		`{"type":"struct","fields":[{"name":"a","type":"integer"},{"name":"b","type":{"type":"array","elementType":"short"}}]}`: "struct<a:int,b:array<smallint>>",
+		`{"type":"struct","fields":[{"name":"a,b","type":"integer"},{"name":"c:d","type":"long"}]}`:                             "struct<`a,b`:int,`c:d`:bigint>",
 		`{"type":"udt","class":"x","sqlType":"double"}`:                                                                         "double",
 		`"string","metadata":{"__CHAR_VARCHAR_TYPE_STRING":"varchar(7)"}`:                                                       "varchar(7)",
 	} {
@@ -331,6 +332,14 @@ func TestRule09_SparkTypesAreWrittenAsHiveDoes(t *testing.T) {
 		if len(tab.Columns) != 1 || tab.Columns[0].Type != want {
 			t.Errorf("%s: got %+v, %s, want %s", spark, tab.Columns, tab.Reason, want)
 		}
+	}
+}
+
+func TestRule38_SparkSchemaSaysNotNull(t *testing.T) {
+	tab := glueTable(with(providerKey, "parquet", schemaKey, `{"type":"struct","fields":[{"name":"a","type":"long","nullable":false},{"name":"b","type":"long","nullable":true},{"name":"c","type":"long"},{"name":"d","type":"long","nullable":"x"}]}`))
+	want := []Column{{"a", "bigint", "", true}, {"b", "bigint", "", false}, {"c", "bigint", "", false}, {"d", "bigint", "", false}}
+	if !reflect.DeepEqual(tab.Columns, want) {
+		t.Errorf("got %+v, %s", tab.Columns, tab.Reason)
 	}
 }
 
@@ -343,7 +352,7 @@ func TestRule10_EmptySchemaAndDeltaProperties(t *testing.T) {
 		t.Errorf("an empty schema of another: got %+v, %s", got.Columns, got.Reason)
 	}
 	got = parseFixture(t, "made-by-hand/delta-spark35-replaced")
-	if want := []Column{{"id", "int", ""}, {"dt", "string", ""}}; !reflect.DeepEqual(got.Columns, want) {
+	if want := []Column{{"id", "int", "", false}, {"dt", "string", "", false}}; !reflect.DeepEqual(got.Columns, want) {
 		t.Errorf("replaced: got %+v, want %+v", got.Columns, want)
 	}
 	if got.Parameters["delta.minWriterVersion"] != "2" || got.Parameters["delta.lastCommitTimestamp"] != "1767225600000" {

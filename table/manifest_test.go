@@ -62,8 +62,8 @@ func TestManifestOfTheSeedLoads(t *testing.T) {
 		InputFormat: "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
 		Serde:       "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",
 		Location:    "s3://lake/data/events_parquet/",
-		Keys:        []Column{{"dt", "string", ""}, {"region", "string", ""}},
-		Columns:     []Column{{"event_id", "bigint", ""}},
+		Keys:        []Column{{"dt", "string", "", false}, {"region", "string", "", false}},
+		Columns:     []Column{{"event_id", "bigint", "", false}},
 		Parameters:  map[string]string{}, NullName: HiveNull,
 		Readable: true, Writable: true,
 	}

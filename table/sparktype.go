@@ -42,6 +42,8 @@ func schemaColumn(field node) (c Column, err error) {
 		return c, err
 	}
 	c.Type = b.String()
+	nullable, ok := field.v.(map[string]any)["nullable"].(bool)
+	c.NotNull = ok && !nullable
 	// Comments and the length of a varchar are in a metadata that anyone may write
 	// to: what is not of the right type there is passed over.
 	metadata, _ := field.v.(map[string]any)["metadata"].(map[string]any)
@@ -134,7 +136,7 @@ func writeStruct(b *strings.Builder, n node) error {
 		if err != nil {
 			return err
 		}
-		b.WriteString(name)
+		b.WriteString(quoteField(name))
 		b.WriteByte(':')
 		c, err := f.child("type")
 		if err != nil {

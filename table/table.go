@@ -66,8 +66,12 @@ const (
 	formatTableNull = "__DEFAULT_PARTITION__"
 )
 
-// Column is a column or a partition key as the entry holds it.
-type Column struct{ Name, Type, Comment string }
+// Column is a column or a partition key as the entry holds it. NotNull is of a schema
+// that Spark keeps in the entry; no other says so.
+type Column struct {
+	Name, Type, Comment string
+	NotNull             bool
+}
 
 // PartitionSource says who knows which partitions a table has.
 type PartitionSource string
