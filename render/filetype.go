@@ -19,6 +19,7 @@ const (
 	record                // fields
 	list                  // fields[0] is the element
 	mapping               // fields[0] is the key, fields[1] the value
+	union                 // fields are the branches; a value is shown as its branch's
 	nothing               // NULL in each row
 )
 
@@ -48,7 +49,7 @@ type fileType struct {
 	nullable  bool
 	declared  string  // the type in the file's own words, for messages: "INT32 (DECIMAL(9,2))"
 	why       string  // of unknown: why its values are not shown
-	fields    []field // of record, list, mapping
+	fields    []field // of record, list, mapping, union
 
 	// In a copy of it, conform may change unit (shown are so many digits of a second, the
 	// rest is cut off) and this:

@@ -103,6 +103,9 @@ type source interface {
 type field struct {
 	name string
 	typ  *fileType
+	// from is used in an output's record alone, which has the table's children in the
+	// table's order: an index into those of the file's record, -1 for NULL.
+	from int
 }
 
 // output is a column of the rows that are shown.
