@@ -13,7 +13,7 @@ import (
 const smallBegin = 64 << 10
 
 // Begin starts the fetch of the version's first bytes, or with tail of its last ones
-// (tailOf says how many), and returns when the store has begun to answer, with Fetch's
+// (tailFrom says how many), and returns when the store has begun to answer, with Fetch's
 // error if it refused: where the head of an answer tells the version, it proves that
 // this one is there. A version of up to Options.Whole bytes is fetched whole. It asks
 // nothing if those bytes are there, in memory or on a disk, and waits for an answer that
@@ -82,7 +82,7 @@ func (c *Cache) first(ctx context.Context, h *Handle, tail bool, why need) (t *f
 	case h.file.version.Size <= c.whole && !inParts:
 		until = count
 	case tail:
-		from, until = count-c.tailOf(h.file.version.Size), count
+		from, until = c.tailFrom(h.file.version.Size), count
 	}
 	if b := h.file.blocks[from]; b != nil {
 		if b.filled.Load() == int64(len(b.buf)) {
@@ -102,11 +102,12 @@ func (c *Cache) first(ctx context.Context, h *Handle, tail bool, why need) (t *f
 	return t, true, nil
 }
 
-// tailOf is how many units Begin fetches of the end of a version of that many bytes:
-// a 512th, 64 KiB to 1 MiB. Footers of column files are some kilobytes for each
-// 100 MiB and rarely more; the next read fetches the rest of one that is.
-func (c *Cache) tailOf(size int64) int64 {
-	return max(1, min(c.units(size/512), c.perBlock))
+// tailFrom is the first unit of what Begin fetches of the end of a version of that many
+// bytes: a 512th, 64 KiB to 1 MiB, and what makes it whole units. Footers of column files
+// are some kilobytes for each 100 MiB and rarely more, and the next read fetches the rest
+// of one that is. A last unit of some bytes alone would hold no footer.
+func (c *Cache) tailFrom(size int64) int64 {
+	return max(0, size-max(c.unit, min(size/512, c.blockSize))) / c.unit
 }
 
 // why is err, or why a fetch met it: that the cache was closed.

@@ -54,6 +54,30 @@ func TestBeginAsksOnceForTheFirstBytes(t *testing.T) {
 	}
 }
 
+// TestBeginOfTheTailHasAFooter: 64 KiB at least, however few bytes the last unit has.
+func TestBeginOfTheTailHasAFooter(t *testing.T) {
+	const mib = 1 << 20
+	for size, want := range map[int]fetched{
+		8 * mib:          {0, 8 * mib},
+		9 * mib:          {9*mib - 64*kib, 64 * kib},
+		9*mib + 1:        {9*mib - 64*kib, 64*kib + 1},
+		9*mib - 1:        {9*mib - 128*kib, 128*kib - 1},
+		64*mib + 100*kib: {64*mib - 64*kib, 164 * kib},
+	} {
+		cch := cache.New(cache.Options{Budget: budget.New(64 << 20)})
+		s := newSource("f", size)
+		h := open(t, cch, s)
+		if _, err := h.Begin(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		checkRead(t, h, s, size-64*kib, 64*kib)
+		if got := s.fetches(); !slices.Equal(got, []fetched{want}) {
+			t.Errorf("of %d bytes: fetches %v, want %v", size, got, want)
+		}
+		cch.Close()
+	}
+}
+
 func TestBeginDoesNotWaitForTheBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := newCache(t, 4)
