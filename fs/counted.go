@@ -13,7 +13,12 @@ import (
 // kernel answers from its caches is not seen here.
 type counted struct {
 	fuse.RawFileSystem
-	metrics *metrics.Set
+	metrics       *metrics.Set
+	read, written *metrics.Counter
+}
+
+func newCounted(fs fuse.RawFileSystem, set *metrics.Set) *counted {
+	return &counted{fs, set, set.FileBytes.With(metrics.DirectionRead), set.FileBytes.With(metrics.DirectionWritten)}
 }
 
 // outcome tells answers that a program's own request asks for from failures.
@@ -30,8 +35,7 @@ func outcome(s fuse.Status) string {
 }
 
 func (c *counted) done(operation string, began time.Time, s fuse.Status) fuse.Status {
-	c.metrics.Operations.With(operation, outcome(s)).Inc()
-	c.metrics.OperationSeconds.With(operation).Observe(time.Since(began))
+	c.metrics.Operations.With(operation, outcome(s)).Observe(time.Since(began).Seconds())
 	return s
 }
 
@@ -71,12 +75,16 @@ func (c *counted) opened(s fuse.Status) fuse.Status {
 func (c *counted) Read(cancel <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
 	began := time.Now()
 	r, s := c.RawFileSystem.Read(cancel, in, buf)
+	if r != nil {
+		c.read.Add(int64(r.Size()))
+	}
 	return r, c.done("read", began, s)
 }
 
 func (c *counted) Write(cancel <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32, fuse.Status) {
 	began := time.Now()
 	n, s := c.RawFileSystem.Write(cancel, in, data)
+	c.written.Add(int64(n))
 	return n, c.done("write", began, s)
 }
 
@@ -86,6 +94,7 @@ func (c *counted) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte
 	if s == fuse.ENOSYS { // go-fuse asks again, by Write
 		return n, s
 	}
+	c.written.Add(int64(n))
 	return n, c.done("write", began, s)
 }
 

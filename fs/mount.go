@@ -59,7 +59,7 @@ func (f *FS) Mount(mountpoint string, o MountOptions) (*Mount, error) {
 	f.mapped.RawFileSystem = gofs.NewNodeFS(f.root, options)
 	f.owners.RawFileSystem = f.mapped
 	f.adopt()
-	server, err := fuse.NewServer(&counted{RawFileSystem: f.owners, metrics: f.Metrics}, mountpoint, &options.MountOptions)
+	server, err := fuse.NewServer(newCounted(f.owners, f.Metrics), mountpoint, &options.MountOptions)
 	if err != nil {
 		return nil, fmt.Errorf("mount %s: %w", mountpoint, err)
 	}

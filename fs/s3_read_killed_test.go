@@ -13,7 +13,7 @@ import (
 // Readers that are killed while the store holds their answers leave nothing behind.
 
 const (
-	cacheMemory = `lakefs_mount_memory_bytes{holder="cache"}`
+	cacheMemory = `lakefs_mount_memory_bytes{holder="budget"}`
 	openHandles = `lakefs_mount_open_handles`
 )
 

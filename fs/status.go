@@ -191,8 +191,7 @@ func (f *FS) observePublish(began time.Time, err error) {
 	case err != nil:
 		outcome = metrics.OutcomeError
 	}
-	f.Metrics.Publishes.With(outcome).Inc()
-	f.Metrics.PublishSeconds.Observe(time.Since(began))
+	f.Metrics.Publishes.With(outcome).Observe(time.Since(began).Seconds())
 }
 
 // isEmpty tells an empty file of a format that has no empty files.

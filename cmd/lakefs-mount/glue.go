@@ -66,8 +66,7 @@ func glueOptions(r *request, log *slog.Logger, set *lakemetrics.Set) catalogview
 
 // countCatalogRequest notes one HTTP request.
 func countCatalogRequest(set *lakemetrics.Set, q catalogview.GlueRequest) {
-	set.CatalogRequests.With(q.Operation, outcomeOf(q.Err)).Inc()
-	set.CatalogSeconds.With(q.Operation).Observe(q.Elapsed)
+	set.CatalogRequests.With(q.Operation, outcomeOf(q.Err)).Observe(q.Elapsed.Seconds())
 	if q.Retry {
 		set.CatalogRetries.Inc()
 	}

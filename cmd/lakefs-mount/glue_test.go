@@ -45,7 +45,7 @@ func TestALakeOfAGlueCatalog(t *testing.T) {
 	}
 	asked := lake.Catalog.Server.Requests()
 	for _, operation := range []string{"GetDatabases", "GetPartition"} {
-		counted := all[0].Metrics[`lakefs_mount_catalog_requests_total{operation="`+operation+`",outcome="ok"}`]
+		counted := all[0].Metrics[`lakefs_mount_catalog_request_seconds_count{operation="`+operation+`",outcome="ok"}`]
 		if counted == 0 || int(counted) > asked[operation] {
 			t.Errorf("%v requests of %s are counted, the catalog had %d", counted, operation, asked[operation])
 		}

@@ -46,7 +46,7 @@ func TestALakeInABucket(t *testing.T) {
 		t.Errorf("status.json lacks the store: %s", json)
 	}
 	stats := lake.MustSh("cat .lakefs/stats")
-	for _, counted := range []string{`store_requests_total{operation="put",outcome="ok"}`, `store_requests_total{operation="list",outcome="ok"}`, `store_bytes_total{direction="written"}`, `store_bytes_total{direction="read"}`} {
+	for _, counted := range []string{`store_request_seconds_count{operation="put",outcome="ok"}`, `store_request_seconds_count{operation="list",outcome="ok"}`, `store_bytes_total{direction="written"}`, `store_bytes_total{direction="read"}`} {
 		if strings.Contains(stats, counted+" 0\n") || !strings.Contains(stats, counted) {
 			t.Errorf("stats do not count %s", counted)
 		}

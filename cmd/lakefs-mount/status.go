@@ -150,9 +150,9 @@ func (p *program) printStatus(all []mountStatus) error {
 			strconv.Itoa(s.uploads()),
 			fmt.Sprintf("%.0f", s.sum("open_handles", "")),
 			percent(s.sum("cache_hits_total", ""), s.sum("cache_misses_total", "")),
-			fmt.Sprintf("%.0f", s.sum("store_requests_total", "")+s.sum("catalog_requests_total", "")),
-			fmt.Sprintf("%.0f", s.sum("store_requests_total", outcomeError)+s.sum("catalog_requests_total", outcomeError)),
-			fmt.Sprintf("%.0f", s.sum("fuse_operations_total", outcomeError)))
+			fmt.Sprintf("%.0f", s.sum("store_request_seconds_count", "")+s.sum("catalog_request_seconds_count", "")),
+			fmt.Sprintf("%.0f", s.sum("store_request_seconds_count", outcomeError)+s.sum("catalog_request_seconds_count", outcomeError)),
+			fmt.Sprintf("%.0f", s.sum("fuse_operation_seconds_count", outcomeError)))
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("write status: %w", err)

@@ -81,8 +81,7 @@ func s3Options(r *request, log *slog.Logger, set *lakemetrics.Set) objectstore.S
 
 // countRequest notes one HTTP request.
 func countRequest(set *lakemetrics.Set, q objectstore.S3Request) {
-	set.StoreRequests.With(q.Operation, outcomeOf(q.Err)).Inc()
-	set.StoreSeconds.With(q.Operation).Observe(q.Elapsed)
+	set.StoreRequests.With(q.Operation, outcomeOf(q.Err)).Observe(q.Elapsed.Seconds())
 	if q.Retry {
 		set.StoreRetries.Inc()
 	}

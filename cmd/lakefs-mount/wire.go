@@ -134,7 +134,7 @@ func orOff[T ~int64](ttl T) T {
 // newLake opens all parts and settles what an earlier mount left. The caller
 // closes it.
 func (p *program) newLake(ctx context.Context, r *request, log *slog.Logger) (*lake, error) {
-	l := &lake{log: log, metrics: lakemetrics.NewSet()}
+	l := &lake{log: log, metrics: newMetrics()}
 	err := l.open(ctx, r)
 	if err == nil && !r.settings.ReadOnly && r.settings.Write != settings.WriteNone { // else the next mount that may write settles it
 		err = l.settle(ctx, r)
@@ -279,9 +279,15 @@ func (l *lake) bindMetrics(memory *budget.Budget) {
 	m.StagedBytes.Bind(func() int64 { _, n := l.area.Usage(); return n })
 	m.LocalFiles.Bind(func() int64 { n, _ := l.area.Residents(); return int64(n) })
 	m.LocalBytes.Bind(func() int64 { _, n := l.area.Residents(); return n })
-	m.Memory.With(lakemetrics.HolderCache).Bind(memory.Used)
+	m.Memory.With(lakemetrics.HolderBudget).Bind(memory.Used)
+	m.Memory.With(lakemetrics.HolderCache).Bind(func() int64 { return l.cache.Stats().Bytes })
 	m.Memory.With(lakemetrics.HolderHeap).Bind(heapBytes)
 	m.MemoryLimit.Bind(memory.Max)
+}
+
+func newMetrics() *lakemetrics.Set {
+	b := buildData()
+	return lakemetrics.NewSet(lakemetrics.Build{Version: b.Version, Revision: b.Revision, Go: b.Go})
 }
 
 func heapBytes() int64 {

@@ -1,130 +1,76 @@
-// Package metrics counts what a mount does, and writes it in the Prometheus
-// text exposition format.
+// Package metrics counts what a mount does, for Prometheus.
 //
-// Every series exists from the start: the values of a label are a fixed set
-// given when the family is made, so that no path and no table name can ever
-// become one, and the size of the output is known. A value outside of the set
-// is counted under [Other]. Counting is atomic, takes no lock and allocates
-// nothing; all methods may be called concurrently. The order of the output is
-// the order in which the families were made, and the given order of values.
+// Every series exists from the start: the values of a label are a fixed list given
+// when the family is made, so that no path and no table name can ever become one, and
+// what a scrape costs is known. A value outside of its list is counted as the last of
+// it. Children of the vectors are resolved when they are made: counting takes no lock
+// and allocates nothing. All methods may be called concurrently.
 //
 // Making a family with a bad or a second name is a programmer's error and panics.
 package metrics
 
 import (
 	"fmt"
-	"math"
+	"io"
 	"slices"
-	"sync"
 	"sync/atomic"
-	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
 )
 
-// Other is the label value that stands for all that were not foreseen.
+// Other is the last value of a label whose values may grow in another package.
 const Other = "other"
 
-// Label is a name and all values that it may have; Other is always added.
+// Label is a name and all values that it may have.
 type Label struct {
 	Name   string
 	Values []string
 }
 
-// Registry holds families of metrics. The zero value is ready.
-type Registry struct {
-	mu struct {
-		sync.Mutex
-		families []*family
-	}
-}
-
-// family is one metric name: its series are in the order of labels' values, the
-// last label fastest.
-type family struct {
-	name, help, kind string
-	labels           []Label
-	series           []series
-}
-
-// series writes the samples of one combination of label values.
-type series interface {
-	write(w *writer, name, labels string)
-}
-
-func (r *Registry) add(f *family) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !validName(f.name) {
-		panic(fmt.Sprintf("metrics: bad name %q", f.name))
-	}
-	for _, l := range f.labels {
-		if !validName(l.Name) {
-			panic(fmt.Sprintf("metrics: %s: bad label %q", f.name, l.Name))
-		}
-	}
-	if slices.ContainsFunc(r.mu.families, func(g *family) bool { return g.name == f.name }) {
-		panic(fmt.Sprintf("metrics: %s made twice", f.name))
-	}
-	r.mu.families = append(r.mu.families, f)
-}
-
-func validName(s string) bool {
-	for i, c := range s {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return s != ""
-}
-
-// vec finds a series by its label values.
-type vec[T any] struct {
+// Family has the series of one metric by its label values.
+type Family[T any] struct {
 	labels []Label
-	series []T
+	series []T // the last label fastest
 }
 
-// newVec makes a series for each combination of values and registers the family.
-func newVec[T series](r *Registry, f *family, create func() T) vec[T] {
+// newFamily makes a series for each combination of values.
+func newFamily[T any](labels []Label, create func(prometheus.Labels) T) *Family[T] {
 	n := 1
-	labels := make([]Label, 0, len(f.labels))
-	for _, l := range f.labels {
-		l.Values = slices.Clone(l.Values)
-		if !slices.Contains(l.Values, Other) {
-			l.Values = append(l.Values, Other)
-		}
-		labels = append(labels, l)
+	for _, l := range labels {
 		n *= len(l.Values)
 	}
-	f.labels = labels
-	v := vec[T]{labels: f.labels}
-	for range n {
-		s := create()
-		v.series = append(v.series, s)
-		f.series = append(f.series, s)
+	f := &Family[T]{labels: labels, series: make([]T, n)}
+	for i := range f.series {
+		values, at := prometheus.Labels{}, i
+		for _, l := range slices.Backward(labels) {
+			values[l.Name] = l.Values[at%len(l.Values)]
+			at /= len(l.Values)
+		}
+		f.series[i] = create(values)
 	}
-	r.add(f)
-	return v
+	return f
 }
 
-// with returns the series of values, given in the order of the labels; an
-// unknown or missing one is Other.
-func (v *vec[T]) with(values []string) T {
+// With returns the series of the values, given in the order of the labels; an unknown
+// or missing one is the last of its label.
+func (f *Family[T]) With(values ...string) T {
 	at := 0
-	for i := range v.labels {
-		known := v.labels[i].Values
+	for i := range f.labels {
+		known := f.labels[i].Values
 		j := -1
 		if i < len(values) {
 			j = slices.Index(known, values[i])
 		}
 		if j < 0 {
-			j = slices.Index(known, Other)
+			j = len(known) - 1
 		}
 		at = at*len(known) + j
 	}
-	return v.series[at]
+	return f.series[at]
 }
 
-// Counter only grows.
+// Counter only grows. The zero value counts, and is shown by nobody.
 type Counter struct{ n atomic.Uint64 }
 
 // Inc adds one.
@@ -140,154 +86,77 @@ func (c *Counter) Add(n int64) {
 // Value is the present count.
 func (c *Counter) Value() uint64 { return c.n.Load() }
 
-// Gauge goes up and down.
-type Gauge struct{ n atomic.Int64 }
-
-// Set replaces the value.
-func (g *Gauge) Set(n int64) { g.n.Store(n) }
-
-// Add adds n, which may be negative.
-func (g *Gauge) Add(n int64) { g.n.Add(n) }
-
-// Value is the present value.
-func (g *Gauge) Value() int64 { return g.n.Load() }
-
 // Func is a metric whose value another package keeps: it is asked for at each
-// WriteText, and is 0 until Bind.
+// scrape, and is 0 until Bind.
 type Func struct{ f atomic.Pointer[func() int64] }
 
 // Bind sets the function that tells the value; it must be safe to call at any
 // time from then on, and quick.
 func (f *Func) Bind(value func() int64) { f.f.Store(&value) }
 
-// Value asks for the value.
-func (f *Func) Value() int64 {
+func (f *Func) value() float64 {
 	if p := f.f.Load(); p != nil {
-		return (*p)()
+		return float64((*p)())
 	}
 	return 0
 }
 
-// Histogram counts durations by buckets of fixed upper bounds.
-type Histogram struct {
-	bounds  []time.Duration // ascending
-	buckets []atomic.Uint64 // one more than bounds: the last has no bound
-	sum     atomic.Int64    // nanoseconds
-}
-
-// Observe counts one duration; a negative one counts as 0.
-func (h *Histogram) Observe(d time.Duration) {
-	d = max(d, 0)
-	i := 0
-	for i < len(h.bounds) && d > h.bounds[i] {
-		i++
+// WriteText writes all metrics in the Prometheus text exposition format 0.0.4, by
+// name. Values are read one by one: two of them need not be of the same instant.
+func (s *Set) WriteText(w io.Writer) error {
+	families, err := s.Gather()
+	if err != nil {
+		return fmt.Errorf("gather metrics: %w", err)
 	}
-	h.buckets[i].Add(1)
-	h.sum.Add(int64(d))
-}
-
-// Since observes the time since start.
-func (h *Histogram) Since(start time.Time) { h.Observe(time.Since(start)) }
-
-// DefaultBuckets are the upper bounds of a histogram that is given none: from a
-// request answered from memory to one that ran into its deadline.
-func DefaultBuckets() []time.Duration {
-	return []time.Duration{
-		50 * time.Microsecond, 100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond,
-		time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond, 10 * time.Millisecond,
-		25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond,
-		500 * time.Millisecond, time.Second, 2500 * time.Millisecond, 5 * time.Second,
-		10 * time.Second, 30 * time.Second, 60 * time.Second,
+	for _, f := range families {
+		if _, err = expfmt.MetricFamilyToText(w, f); err != nil {
+			return fmt.Errorf("write metrics: %w", err)
+		}
 	}
+	return nil
 }
 
-type (
-	// CounterVec is a family of counters by label values.
-	CounterVec struct{ v vec[*Counter] }
-	// GaugeVec is a family of gauges by label values.
-	GaugeVec struct{ v vec[*Gauge] }
-	// FuncVec is a family of functions by label values.
-	FuncVec struct{ v vec[*Func] }
-	// HistogramVec is a family of histograms by label values.
-	HistogramVec struct{ v vec[*Histogram] }
-)
-
-// With returns the counter of the label values, in the order of the labels.
-func (v *CounterVec) With(values ...string) *Counter { return v.v.with(values) }
-
-// With returns the gauge of the label values, in the order of the labels.
-func (v *GaugeVec) With(values ...string) *Gauge { return v.v.with(values) }
-
-// With returns the function of the label values, in the order of the labels.
-func (v *FuncVec) With(values ...string) *Func { return v.v.with(values) }
-
-// With returns the histogram of the label values, in the order of the labels.
-func (v *HistogramVec) With(values ...string) *Histogram { return v.v.with(values) }
-
-// Counter makes a counter without labels. Its name should end in _total.
-func (r *Registry) Counter(name, help string) *Counter {
-	return r.CounterVec(name, help).With()
+func (s *Set) counters(name, help string, labels ...Label) *Family[*Counter] {
+	return newFamily(labels, func(l prometheus.Labels) *Counter {
+		c := new(Counter)
+		s.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: l},
+			func() float64 { return float64(c.Value()) }))
+		return c
+	})
 }
 
-// CounterVec makes a counter for each combination of label values.
-func (r *Registry) CounterVec(name, help string, labels ...Label) *CounterVec {
-	f := &family{name: name, help: help, kind: "counter", labels: labels}
-	return &CounterVec{newVec(r, f, func() *Counter { return new(Counter) })}
+func (s *Set) counter(name, help string) *Counter { return s.counters(name, help).With() }
+
+func (s *Set) counterFunc(name, help string) *Func {
+	f := new(Func)
+	s.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, f.value))
+	return f
 }
 
-// Gauge makes a gauge without labels.
-func (r *Registry) Gauge(name, help string) *Gauge { return r.GaugeVec(name, help).With() }
-
-// GaugeVec makes a gauge for each combination of label values.
-func (r *Registry) GaugeVec(name, help string, labels ...Label) *GaugeVec {
-	f := &family{name: name, help: help, kind: "gauge", labels: labels}
-	return &GaugeVec{newVec(r, f, func() *Gauge { return new(Gauge) })}
+func (s *Set) gaugeFuncs(name, help string, labels ...Label) *Family[*Func] {
+	return newFamily(labels, func(l prometheus.Labels) *Func {
+		f := new(Func)
+		s.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: l}, f.value))
+		return f
+	})
 }
 
-// CounterFunc makes a counter that another package keeps.
-func (r *Registry) CounterFunc(name, help string) *Func {
-	f := &family{name: name, help: help, kind: "counter"}
-	v := newVec(r, f, func() *Func { return new(Func) })
-	return v.with(nil)
-}
+func (s *Set) gaugeFunc(name, help string) *Func { return s.gaugeFuncs(name, help).With() }
 
-// GaugeFunc makes a gauge that another package keeps.
-func (r *Registry) GaugeFunc(name, help string) *Func {
-	return r.GaugeFuncVec(name, help).With()
-}
-
-// GaugeFuncVec makes a gauge that another package keeps, for each combination
-// of label values.
-func (r *Registry) GaugeFuncVec(name, help string, labels ...Label) *FuncVec {
-	f := &family{name: name, help: help, kind: "gauge", labels: labels}
-	return &FuncVec{newVec(r, f, func() *Func { return new(Func) })}
-}
-
-// Histogram makes a histogram without labels. Its name should end in _seconds.
-func (r *Registry) Histogram(name, help string) *Histogram { return r.HistogramVec(name, help).With() }
-
-// HistogramVec makes a histogram with DefaultBuckets for each combination of
-// label values. Its name should end in _seconds.
-func (r *Registry) HistogramVec(name, help string, labels ...Label) *HistogramVec {
-	bounds := DefaultBuckets()
-	f := &family{name: name, help: help, kind: "histogram", labels: labels}
-	return &HistogramVec{newVec(r, f, func() *Histogram {
-		return &Histogram{bounds: bounds, buckets: make([]atomic.Uint64, len(bounds)+1)}
-	})}
-}
-
-// Sum is the total of all observed durations, Count their number.
-func (h *Histogram) Sum() time.Duration { return time.Duration(h.sum.Load()) }
-
-// Count is the number of observed durations.
-func (h *Histogram) Count() uint64 {
-	var n uint64
-	for i := range h.buckets {
-		n += h.buckets[i].Load()
+// histograms makes histograms of seconds.
+func (s *Set) histograms(name, help string, labels ...Label) *Family[prometheus.Observer] {
+	names := make([]string, len(labels))
+	for i, l := range labels {
+		names[i] = l.Name
 	}
-	return n
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets()}, names)
+	s.MustRegister(v)
+	return newFamily(labels, v.With)
 }
 
-func seconds(d time.Duration) float64 {
-	return math.Round(d.Seconds()*1e9) / 1e9
+// buckets are the upper bounds of all histograms, in seconds: from what memory answers
+// to what ran into its deadline. A step is about three times the one before, as exact
+// as the times of a network are: a series costs a line for each.
+func buckets() []float64 {
+	return []float64{0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 60}
 }
