@@ -98,6 +98,10 @@ func looseJSON(options map[string]string) bool {
 	return false
 }
 
+// KnownSerde says that a SerDe class is one that this program knows the rows of, by
+// rules 47 and 48; none at all is not unknown.
+func KnownSerde(class string) bool { return !unknownSerde(class) }
+
 // unknownSerde: a class that is in neither rule 47 nor 48; none at all is not unknown.
 func unknownSerde(class string) bool {
 	_, known := serdeFormat(class)

@@ -122,6 +122,7 @@ func (e *entry) readTop(root node, l Limits) (err error) {
 	if e.Parameters, err = root.scalars("parameters"); err != nil {
 		return err
 	}
+	e.Description, _ = root.text("description") // nothing depends on it: what is no text is passed over
 	keys, err := root.list("partition_keys")
 	if err != nil {
 		return err
@@ -179,7 +180,7 @@ func (e *entry) readStorage(root node, l Limits) error {
 	if e.InputFormat, err = sd.text("input_format"); err != nil {
 		return err
 	}
-	if _, err = sd.text("output_format"); err != nil {
+	if e.Storage.OutputFormat, err = sd.text("output_format"); err != nil {
 		return err
 	}
 	serde, err := sd.child("serde_info")
@@ -192,6 +193,7 @@ func (e *entry) readStorage(root node, l Limits) error {
 	if e.serdeParams, err = serde.scalars("parameters"); err != nil {
 		return err
 	}
+	e.Storage.SerdeProperties = e.serdeParams
 	return e.readLayout(sd)
 }
 
@@ -206,6 +208,7 @@ func (e *entry) readLayout(sd node) error {
 		return err
 	}
 	if e.dialect.bucketed(buckets, len(columns)) {
+		e.Storage.Buckets, e.Storage.BucketColumns = max(buckets, 0), texts(columns)
 		e.refused = append(e.refused, fmt.Sprintf("bucketing (%d buckets): rows must go to their bucket's file", max(buckets, 0)))
 	}
 	skew, err := sd.child("skewed_info")
@@ -220,10 +223,21 @@ func (e *entry) readLayout(sd node) error {
 	if err != nil {
 		return err
 	}
+	e.Storage.SkewedColumns = texts(skewed)
 	if len(skewed) > 0 || sub {
 		e.refused = append(e.refused, "skew: skewed values have directories of their own")
 	}
 	return nil
+}
+
+// texts are those of the items that are strings.
+func texts(items []node) (out []string) {
+	for _, item := range items {
+		if s, ok := item.v.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // checkNames: an entry must be where it says it is; one without names takes

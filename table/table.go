@@ -114,6 +114,10 @@ type Table struct {
 	// InputFormat and Serde are the classes that the entry names; "" if none.
 	InputFormat, Serde string
 
+	// Description is the entry's text about the table; "" if none.
+	Description string
+	Storage     Storage
+
 	Location      string // as the entry holds it; "" if none
 	Keys, Columns []Column
 	Parameters    map[string]string // exact; numbers and booleans as written
@@ -145,6 +149,16 @@ type Table struct {
 	Outside string
 }
 
+// Storage is what an entry says of the files beyond their format, as it spells it.
+type Storage struct {
+	OutputFormat    string            // the class; "" if none
+	SerdeProperties map[string]string // exact; numbers and booleans as written
+	// Buckets is into how many files rows go by the hash of BucketColumns; 0: none.
+	Buckets       int64
+	BucketColumns []string
+	SkewedColumns []string // whose frequent values have directories of their own
+}
+
 // HasDirectory says that the table shows as a directory: views and links that
 // lead nowhere are their JSON alone.
 func (t *Table) HasDirectory() bool { return t.Kind != View && t.Kind != Link }
@@ -158,14 +172,15 @@ func (t *Table) Ref() Ref {
 	return Ref{Database: t.Database, Name: t.Name}
 }
 
-// Slim returns a copy without what most of an entry is: its columns, and all
-// parameters but the provider, by which partitions are read. nil stays nil.
+// Slim returns a copy without what most of an entry is: its columns, description and
+// storage, and all parameters but the provider, by which partitions are read. nil stays
+// nil.
 func (t *Table) Slim() *Table {
 	if t == nil {
 		return nil
 	}
 	c := *t
-	c.Columns, c.Parameters = nil, nil
+	c.Columns, c.Parameters, c.Description, c.Storage = nil, nil, "", Storage{}
 	if p, ok := t.Parameters[providerKey]; ok {
 		c.Parameters = map[string]string{providerKey: p}
 	}
