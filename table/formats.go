@@ -70,10 +70,10 @@ func (e *entry) settleFormat(kindFrom string) {
 		if e.Format = providerFormat(p); e.Format != "" {
 			e.FormatFrom = "provider"
 		}
-		e.LooseJSON = e.Format == "json" && (looseJSON(e.serdeParams) || looseJSON(e.Parameters))
+		e.LooseJSON = e.Format == "json" && (looseJSON(e.Storage.SerdeProperties) || looseJSON(e.Parameters))
 		return
 	}
-	e.Format, e.FormatFrom = e.dialect.classFormat(e.Serde, e.InputFormat, e.serdeParams["field.delim"] != "")
+	e.Format, e.FormatFrom = e.dialect.classFormat(e.Serde, e.InputFormat, e.Storage.SerdeProperties["field.delim"] != "")
 }
 
 // looseJSON tells whether options of Spark's JSON source, whose names are compared

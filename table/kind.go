@@ -93,7 +93,7 @@ func (e *entry) isView() bool {
 		return true
 	}
 	return strings.EqualFold(e.Parameters["presto_view"], "true") || e.provider() == "view" ||
-		e.viewText != "" && e.Location == "" && e.serdeParams["path"] == ""
+		e.viewText != "" && e.Location == "" && e.Storage.SerdeProperties["path"] == ""
 }
 
 // lakeFormat finds a format with a log of its own in a provider's or
@@ -130,7 +130,7 @@ func (e *entry) kindByClass() (k Kind, from string) {
 // settleLocation: rules 3 and 4. A placeholder is no location, wherever it stands.
 func (e *entry) settleLocation() error {
 	location := e.Location
-	if path := e.serdeParams["path"]; path != "" && !placeholder(path) {
+	if path := e.Storage.SerdeProperties["path"]; path != "" && !placeholder(path) {
 		e.Location = path
 		return nil
 	}

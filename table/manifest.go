@@ -31,11 +31,10 @@ func (l Limits) OrDefault() Limits {
 // entry is what a catalog's entry holds beyond the Table made of it.
 type entry struct {
 	*Table
-	dialect     dialect
-	tableType   string
-	viewText    string // Glue's alone
-	serdeParams map[string]string
-	refused     []string // bucketing, skew: reasons, in order
+	dialect   dialect
+	tableType string
+	viewText  string   // Glue's alone
+	refused   []string // bucketing, skew: reasons, in order
 }
 
 // ParseManifest reads a manifest (rule 41) found at database/name. It never
@@ -190,10 +189,9 @@ func (e *entry) readStorage(root node, l Limits) error {
 	if e.Serde, err = serde.text("serialization_library"); err != nil {
 		return err
 	}
-	if e.serdeParams, err = serde.scalars("parameters"); err != nil {
+	if e.Storage.SerdeProperties, err = serde.scalars("parameters"); err != nil {
 		return err
 	}
-	e.Storage.SerdeProperties = e.serdeParams
 	return e.readLayout(sd)
 }
 

@@ -65,6 +65,9 @@ func TestManifestOfTheSeedLoads(t *testing.T) {
 		Keys:        []Column{{"dt", "string", "", false}, {"region", "string", "", false}},
 		Columns:     []Column{{"event_id", "bigint", "", false}},
 		Parameters:  map[string]string{}, NullName: HiveNull,
+		Storage: Storage{
+			OutputFormat: "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat", SerdeProperties: map[string]string{},
+		},
 		Readable: true, Writable: true,
 	}
 	if !reflect.DeepEqual(got, want) {

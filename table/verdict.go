@@ -166,7 +166,7 @@ func (e *entry) refusedSerde() []string {
 	if unknownSerde(e.Serde) {
 		r = append(r, fmt.Sprintf("SerDe class %.200s is not known", e.Serde))
 	}
-	for _, k := range sortedKeys(e.serdeParams) {
+	for _, k := range sortedKeys(e.Storage.SerdeProperties) {
 		if !knownSerdeProperty(k) {
 			r = append(r, fmt.Sprintf("SerDe property %.200s is not known", k))
 		}
