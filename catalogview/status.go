@@ -39,15 +39,18 @@ type Status struct {
 	// directories), where a resource link leads (account:database.table), what is to
 	// be known besides, and that access may be Lake Formation's.
 	PartitionsFrom string   `json:"partitions_from,omitempty"`
+	PartitionKeys  []string `json:"partition_keys,omitempty"` // their names, in order
 	ResourceLink   string   `json:"resource_link,omitempty"`
 	Notes          []string `json:"notes,omitempty"`
 	LakeFormation  *bool    `json:"lake_formation,omitempty"`
 
 	// Of a table whose partitions are in the catalog: whether their input formats
 	// are several, and how many have each, "" for none, which is no format of its
-	// own (rule 58); null past maxFormats partitions.
-	MultiFormat json.RawMessage `json:"hasMultiFormatPartitions,omitempty"`
-	Formats     map[string]int  `json:"formats,omitempty"`
+	// own (rule 58); null past maxFormats partitions. PartitionFormats counts the
+	// formats that their files are read as (as Format), the table's where they have none.
+	MultiFormat      json.RawMessage `json:"hasMultiFormatPartitions,omitempty"`
+	Formats          map[string]int  `json:"formats,omitempty"`
+	PartitionFormats map[string]int  `json:"partition_formats,omitempty"`
 
 	// Of a directory of such partitions: directories that the catalog does not know
 	// as partitions ("repair" would add them), of a projection those out of range;
@@ -150,6 +153,9 @@ func (v *View) statusBelow(ctx context.Context, comps []string, s Status) (Statu
 	s.Kind, s.Format, s.FormatFrom, s.EntryLocation = string(t.Kind), t.Format, t.FormatFrom, maskUserinfo(t.Location)
 	s.Readable, s.Writable, s.Reason = t.Readable, t.Writable, t.Reason
 	s.PartitionsFrom, s.Notes, s.LakeFormation = string(t.Partitions), t.Notes, t.LakeFormation
+	for _, k := range t.Keys {
+		s.PartitionKeys = append(s.PartitionKeys, k.Name)
+	}
 	if t.Target != nil {
 		s.ResourceLink = t.Target.CatalogID + ":" + t.Target.Database + "." + t.Target.Name
 	}
@@ -218,9 +224,10 @@ func (s *Status) countFormats(l *partitionList) {
 		s.MultiFormat = json.RawMessage("null")
 		return
 	}
-	s.Formats = make(map[string]int)
+	s.Formats, s.PartitionFormats = make(map[string]int), make(map[string]int)
 	l.each(func(p table.Partition) bool {
 		s.Formats[p.InputFormat]++
+		s.PartitionFormats[p.Format]++
 		return true
 	})
 	formats := len(s.Formats)

@@ -58,9 +58,9 @@ func TestStatusOfEachLevel(t *testing.T) {
 		"":      `{"path":"","kind":"catalog","readable":true,"writable":false,"databases":2,"partitions":0,"unreachable_keys":0,"shadowed":0}`,
 		"sales": `{"path":"sales","kind":"database","readable":true,"writable":false,"tables":2,"partitions":0,"unreachable_keys":0,"shadowed":0}`,
 		"sales/orders": `{"path":"sales/orders","kind":"hive","format":"parquet","format_from":"serde org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",` +
-			`"location":"` + l.root + `/data/orders","entry_location":"data/orders","readable":true,"writable":true,"partitions":1,"unreachable_keys":0,"shadowed":0}`,
+			`"location":"` + l.root + `/data/orders","entry_location":"data/orders","readable":true,"writable":true,"partition_keys":["day"],"partitions":1,"unreachable_keys":0,"shadowed":0}`,
 		"sales/orders/day=1": `{"path":"sales/orders/day=1","kind":"hive","format":"parquet","format_from":"serde org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe",` +
-			`"location":"` + l.root + `/data/orders/day=1","entry_location":"data/orders","readable":true,"writable":true,"partitions":0,"unreachable_keys":0,"shadowed":0}`,
+			`"location":"` + l.root + `/data/orders/day=1","entry_location":"data/orders","readable":true,"writable":true,"partition_keys":["day"],"partitions":0,"unreachable_keys":0,"shadowed":0}`,
 	} {
 		s, err := l.view.Status(t.Context(), path)
 		got, _ := json.Marshal(s)

@@ -117,6 +117,20 @@ func Detect(head []byte) string {
 	return ""
 }
 
+// DetectEnd is Detect by a file's last bytes, of which it looks at four: "parquet",
+// "orc", or "" if neither.
+func DetectEnd(end []byte) string {
+	switch n := len(end); {
+	case n < 4:
+		return ""
+	case string(end[n-4:]) == parquetMagic, string(end[n-4:]) == parquetEncrypted:
+		return "parquet"
+	case string(end[n-4:n-1]) == orcMagic: // the postscript, and its length
+		return "orc"
+	}
+	return ""
+}
+
 // errBegins is the flaw of a file that begins with head, not with magic.
 func errBegins(head []byte, magic string) error {
 	if other := Detect(head); other != "" {

@@ -241,6 +241,11 @@ func TestFormatDetect(t *testing.T) {
 			t.Errorf("Detect(%q) = %q, want %q", head, got, want)
 		}
 	}
+	for end, want := range map[string]string{"\x10PAR1": "parquet", "PARE": "parquet", "ORC\x14": "orc", "ORC": "", "PAR1\n": "", "": ""} {
+		if got := DetectEnd([]byte(end)); got != want {
+			t.Errorf("DetectEnd(%q) = %q, want %q", end, got, want)
+		}
+	}
 }
 
 // le32 is n as the last bytes of a Parquet file have it.
