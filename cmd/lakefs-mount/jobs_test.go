@@ -228,7 +228,7 @@ func TestEveryCommandIsInTheREADME(t *testing.T) {
 	}
 	p := &program{}
 	for _, cmd := range p.rootCommand().Commands() {
-		if cmd.Name() == "version" {
+		if cmd.Name() == "version" || cmd.Hidden {
 			continue
 		}
 		if !strings.Contains(string(raw), "| `lakefs-mount "+cmd.Name()) {

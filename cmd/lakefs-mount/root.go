@@ -65,7 +65,9 @@ func (p *program) likelyCommand(root *cobra.Command, word string) bool {
 func commandNames(root *cobra.Command) []string {
 	var names []string
 	for _, c := range root.Commands() {
-		names = append(names, c.Name())
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
 	}
 	return names
 }
