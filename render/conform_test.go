@@ -12,7 +12,7 @@ var (
 	int32Type = &fileType{kind: integer, bits: 32, declared: "INT32"}
 	int64Type = &fileType{kind: integer, bits: 64, declared: "INT64"}
 	textType  = &fileType{kind: text, declared: "BYTE_ARRAY (STRING)"}
-	bytesType = &fileType{kind: bytes_, declared: "BYTE_ARRAY"}
+	bytesType = &fileType{kind: octets, declared: "BYTE_ARRAY"}
 	badType   = &fileType{kind: unknown, why: "values of the logical type VARIANT are not shown"}
 )
 
@@ -88,13 +88,13 @@ func TestRule38_Types(t *testing.T) {
 		{"string", &fileType{kind: text, json: true}, ""},
 		{"string", &fileType{kind: uuid}, ""},
 		{"string", &fileType{kind: timeOfDay}, ""},
-		{"string", &fileType{kind: bytes_, size: 4, declared: "FIXED(4)"}, "FIXED(4) in the file and string"},
+		{"string", &fileType{kind: octets, size: 4, declared: "FIXED(4)"}, "FIXED(4) in the file and string"},
 		{"string", int32Type, "INT32 in the file and string"},
 		{"varchar(3)", textType, ""},
 		{"char(3)", bytesType, ""},
 		{"varchar(3)", &fileType{kind: uuid, declared: "UUID"}, "UUID in the file and varchar(3)"},
 		{"binary", bytesType, ""},
-		{"binary", &fileType{kind: bytes_, size: 4}, ""},
+		{"binary", &fileType{kind: octets, size: 4}, ""},
 		{"binary", textType, "BYTE_ARRAY (STRING) in the file and binary"},
 		{"date", &fileType{kind: date}, ""},
 		{"date", timeType(micros, false), "(TIMESTAMP) in the file and date"},

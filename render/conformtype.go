@@ -62,7 +62,7 @@ func matchSimple(want table.TypeKind, got *fileType) bool {
 	case table.TypeDouble:
 		return got.kind == float && got.bits == 64
 	case table.TypeBinary:
-		return got.kind == bytes_
+		return got.kind == octets
 	case table.TypeDate:
 		return got.kind == date
 	case table.TypeTime:
@@ -88,7 +88,7 @@ func matchText(path string, want table.Type, got *fileType) (*fileType, error) {
 	switch {
 	case got.kind == text:
 		return got, nil
-	case got.kind == bytes_ && got.size == 0:
+	case got.kind == octets && got.size == 0:
 		changed := *got
 		changed.asText = true
 		return &changed, nil

@@ -10,7 +10,7 @@ const (
 	float                 // bits 16, 32 or 64
 	decimal               // precision, scale
 	text                  // declared as UTF-8: STRING, ENUM, JSON
-	bytes_                // not declared as text; size > 0: of a fixed length
+	octets                // not declared as text; size > 0: of a fixed length
 	uuid                  //
 	date                  //
 	timeOfDay             // unit, utc
@@ -43,7 +43,7 @@ type fileType struct {
 	unit      unit // of timeOfDay and timestamp
 	utc       bool // of timestamp: an instant; false: a local time
 	int96     bool // of timestamp: Spark's and Impala's, of which no file tells whether it is an instant
-	size      int  // of bytes_: their length; 0: any
+	size      int  // of octets: their length; 0: any
 	json      bool // of text: its values are JSON documents (shown as text all the same)
 	enum      bool // of text
 	nullable  bool
@@ -53,5 +53,5 @@ type fileType struct {
 
 	// In a copy of it, conform may change unit (shown are so many digits of a second, the
 	// rest is cut off) and this:
-	asText bool // of bytes_: shown as UTF-8, not as base64
+	asText bool // of octets: shown as UTF-8, not as base64
 }

@@ -2,9 +2,264 @@ package render
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+
+	pq "github.com/parquet-go/parquet-go/format"
 )
 
-func openParquet(context.Context, io.ReaderAt, int64) (source, error) {
-	return nil, &Error{Reason: "Parquet files are not shown yet"}
+// parquetFile is the source of a Parquet file. Pages are decoded here and not by
+// parquet-go, of which only the structs of the footer and of page headers are used: so
+// columns become text straight from the bytes of their pages, and no length in the file
+// is believed before it is held to what there is.
+type parquetFile struct {
+	meta    *pq.FileMetaData // until start
+	shapes  []*shape
+	columns []field
+	infos   []leafInfo
+	count   int64
+
+	fetch   *fetcher
+	codecs  decompressor
+	groups  []rowGroup
+	leaves  []*leaf // those that are read
+	entered int     // row groups of which all leaves were begun
+	readers []columnReader
+}
+
+// rowGroup is one of the file's, with the chunks of the leaves that are read.
+type rowGroup struct {
+	rows   int64
+	chunks []chunk // parallel to parquetFile.leaves
+}
+
+// columnReader reads one column that is shown.
+type columnReader interface {
+	// fill is source's.
+	fill(ctx context.Context, c *cells, most int) error
+}
+
+func openParquet(_ context.Context, src io.ReaderAt, size int64) (source, error) {
+	meta, odd, err := readParquet(src, size)
+	if err != nil {
+		return nil, err
+	}
+	s := schemaReader{elements: meta.Schema, odd: odd}
+	f := &parquetFile{meta: meta, count: meta.NumRows, fetch: newFetcher(src)}
+	if f.shapes, f.columns, err = s.columns(); err != nil {
+		return nil, err
+	}
+	f.infos = s.leaves
+	for i := range meta.RowGroups {
+		if n := len(meta.RowGroups[i].Columns); n != len(f.infos) {
+			return nil, &Error{Reason: fmt.Sprintf("row group %d has %d columns, the schema %d", i, n, len(f.infos)), Remedy: remedyDamaged}
+		}
+	}
+	return f, nil
+}
+
+func (f *parquetFile) fields() []field { return f.columns }
+
+func (f *parquetFile) rows() int64 { return f.count }
+
+func (f *parquetFile) close() {
+	f.fetch.wg.Wait()
+	f.codecs.close()
+}
+
+func (f *parquetFile) start(outputs []output, as style) error {
+	f.readers = make([]columnReader, len(outputs))
+	for i := range outputs {
+		o := &outputs[i]
+		if o.from < 0 {
+			continue
+		}
+		sh, want := f.shapes[o.from], o.typ
+		if want == nil {
+			want = sh.typ
+		}
+		if sh.kids == nil {
+			f.readers[i] = &flatColumn{f.newLeaf(sh, want, as)}
+			continue
+		}
+		t, err := f.newTree(sh, want, 0)
+		if err != nil {
+			return err
+		}
+		f.readers[i] = &nestedColumn{tree: t, leaves: t.leaves, path: f.columns[o.from].name}
+	}
+	f.groups = make([]rowGroup, len(f.meta.RowGroups))
+	for i := range f.groups {
+		f.groups[i] = f.newGroup(&f.meta.RowGroups[i])
+	}
+	f.meta = nil
+	return nil
+}
+
+// newLeaf is a leaf that is read, whose values are shown as want.
+func (f *parquetFile) newLeaf(sh *shape, want *fileType, as style) *leaf {
+	info := f.infos[sh.leaf]
+	l := &leaf{info: info, file: f, as: putOf(info.physical, sh.typ, want, as), column: sh.leaf, at: len(f.leaves)}
+	f.leaves = append(f.leaves, l)
+	return l
+}
+
+// newGroup keeps of a row group what is read of it.
+func (f *parquetFile) newGroup(g *pq.RowGroup) rowGroup {
+	out := rowGroup{rows: g.NumRows, chunks: make([]chunk, len(f.leaves))}
+	for i, l := range f.leaves {
+		c := &g.Columns[l.column]
+		m := &c.MetaData
+		out.chunks[i] = chunk{off: m.DataPageOffset, data: m.DataPageOffset, size: m.TotalCompressedSize, values: m.NumValues, rows: g.NumRows, codec: m.Codec}
+		if d := m.DictionaryPageOffset; d > 0 && d < m.DataPageOffset {
+			out.chunks[i].off = d
+		}
+		switch {
+		case c.CryptoMetadata.Value != nil || len(c.EncryptedColumnMetadata) > 0:
+			out.chunks[i].why = "it is encrypted"
+		case c.FilePath != "":
+			out.chunks[i].why = "it is in another file"
+		case m.Type != l.info.physical:
+			out.chunks[i].why = fmt.Sprintf("a row group has it as %s, the schema as %s", m.Type, l.info.physical)
+		case l.info.rep == 0 && m.NumValues != g.NumRows:
+			out.chunks[i].why = fmt.Sprintf("it has %d values in a row group of %d rows", m.NumValues, g.NumRows)
+		case m.NumValues < 0 || m.TotalCompressedSize < 0 || out.chunks[i].off < 0:
+			out.chunks[i].why = "its sizes are negative"
+		}
+	}
+	return out
+}
+
+// nextChunk goes to the leaf's chunk of the next row group that has rows; io.EOF after
+// the last one.
+func (l *leaf) nextChunk(ctx context.Context) error {
+	f := l.file
+	for ; l.group < len(f.groups); l.group++ {
+		g := &f.groups[l.group]
+		if g.rows == 0 {
+			continue
+		}
+		c := &g.chunks[l.at]
+		if c.why != "" {
+			return &Error{Reason: c.why, Remedy: dropIt}
+		}
+		if err := f.enter(ctx, l.group); err != nil {
+			return err
+		}
+		l.group++
+		l.in, l.stream, l.next = c, l.next, nil
+		l.left, l.begun, l.dict = c.values, 0, nil
+		if l.left == 0 {
+			return fmt.Errorf("it has no values in a row group of %d rows", g.rows)
+		}
+		return nil
+	}
+	return io.EOF
+}
+
+// enter begins the row group for all leaves, unless that has been done: what is fetched
+// of them is on its way at once, and then what lacks of their first pages.
+func (f *parquetFile) enter(ctx context.Context, group int) error {
+	if group < f.entered {
+		return nil
+	}
+	f.begin(ctx, group)
+	for _, l := range f.leaves {
+		if err := l.prime(ctx); err != nil {
+			return l.explain(err)
+		}
+	}
+	f.entered = group + 1
+	return nil
+}
+
+// begin begins to fetch the first bytes of all leaves' chunks, unless that has been done.
+func (f *parquetFile) begin(ctx context.Context, group int) {
+	g := &f.groups[group]
+	n := int64(len(f.leaves))
+	share := min(max(firstPages/n, firstPageLeast), firstPageMost)
+	var asks []wanted
+	for i, l := range f.leaves {
+		c := &g.chunks[i]
+		if l.next != nil || c.why != "" {
+			continue
+		}
+		dictionary := min(c.data-c.off, aheadMost)
+		first := min(dictionary+share, c.size)
+		l.next = &stream{f: f.fetch, asked: c.off + first, end: c.off + c.size, size: share, most: min(max(aheadBudget/2/n, aheadLeast), aheadMost)}
+		if first > 0 {
+			asks = append(asks, wanted{c.off, first, l.next})
+		}
+	}
+	f.fetch.startAll(ctx, asks)
+}
+
+// prime begins to fetch what lacks of the first page, and of a dictionary before it.
+func (l *leaf) prime(ctx context.Context) error {
+	s := l.next
+	if s == nil || s.left() == 0 {
+		return nil
+	}
+	held, err := s.peek(ctx, 1)
+	if err != nil {
+		return err
+	}
+	at := int64(0)
+	for range 2 { // a dictionary, and values
+		header, size, bad := decodeHeader(held[at:])
+		if bad != nil {
+			break // it is read again, with more
+		}
+		at += int64(size) + max(int64(header.CompressedPageSize), 0)
+		if header.Type != pq.DictionaryPage || at >= int64(len(held)) {
+			break
+		}
+	}
+	if lacks := at - int64(len(held)); lacks > 0 {
+		s.askExactly(ctx, lacks)
+	}
+	return nil
+}
+
+// explainColumn makes an *Error of what is wrong with a column's pages.
+func explainColumn(err error, column string) error {
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if e := (*Error)(nil); errors.As(err, &e) {
+		if e.Column == "" {
+			e.Column = column
+		}
+		return e
+	}
+	if f := (*fetchError)(nil); errors.As(err, &f) {
+		return f.err
+	}
+	return &Error{Column: column, Reason: err.Error(), Remedy: remedyDamaged}
+}
+
+// fetchError is of the file's reader: nothing is wrong with what it read.
+type fetchError struct{ err error }
+
+func (e *fetchError) Error() string { return e.err.Error() }
+
+// flatColumn is a column of one leaf, of which each row has one entry.
+type flatColumn struct{ *leaf }
+
+func (c *flatColumn) fill(ctx context.Context, out *cells, most int) error {
+	if err := c.read(ctx, out, min(most, textsStep)); err != nil {
+		return err
+	}
+	for out.len() < most && c.page.left > 0 && len(out.own) < textsMost {
+		if err := c.read(ctx, out, min(most-out.len(), textsStep)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill has the texts of the next rows.
+func (f *parquetFile) fill(ctx context.Context, i int, c *cells, most int) error {
+	return f.readers[i].fill(ctx, c, most)
 }

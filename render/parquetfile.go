@@ -24,6 +24,51 @@ const (
 // readParquetFooter reads the footer of a file in one read, or two where it is long. It
 // is held to what package format wants of one before memory is taken for it.
 func readParquetFooter(src io.ReaderAt, size int64) (*pq.FileMetaData, error) {
+	footer, err := readFooterBytes(src, size)
+	if err != nil {
+		return nil, err
+	}
+	meta := new(pq.FileMetaData)
+	return meta, decodeFooter(footer, meta)
+}
+
+// readParquet is readParquetFooter that also says which elements of the schema have a
+// logical type that the format's structs here do not know, and so read as none.
+func readParquet(src io.ReaderAt, size int64) (meta *pq.FileMetaData, odd []bool, err error) {
+	footer, err := readFooterBytes(src, size)
+	if err != nil {
+		return nil, nil, err
+	}
+	meta = new(pq.FileMetaData)
+	if err = decodeFooter(footer, meta); err != nil {
+		return nil, nil, err
+	}
+	var annotated struct {
+		Schema thrift.Slice[struct {
+			LogicalType thrift.Null[struct{}] `thrift:"10,optional"`
+		}] `thrift:"2,required"`
+	}
+	if err = decodeFooter(footer, &annotated); err != nil {
+		return nil, nil, err
+	}
+	odd = make([]bool, len(meta.Schema))
+	for i := range meta.Schema {
+		odd[i] = i < len(annotated.Schema) && annotated.Schema[i].LogicalType.Valid && meta.Schema[i].LogicalType.Value == nil
+	}
+	return meta, odd, nil
+}
+
+// decodeFooter decodes the footer into a struct of its fields, or some of them.
+func decodeFooter(footer []byte, into any) error {
+	var compact thrift.CompactProtocol
+	if err := thrift.NewDecoder(compact.NewReaderFromBytes(footer)).Decode(into); err != nil {
+		return &Error{Reason: fmt.Sprintf("its footer cannot be read: %v", err), Remedy: remedyDamaged}
+	}
+	return nil
+}
+
+// readFooterBytes reads the footer and checks it.
+func readFooterBytes(src io.ReaderAt, size int64) ([]byte, error) {
 	held := make([]byte, min(size, parquetFirstRead))
 	if err := readFull(src, held, size-int64(len(held))); err != nil {
 		return nil, err
@@ -44,13 +89,8 @@ func readParquetFooter(src io.ReaderAt, size int64) (*pq.FileMetaData, error) {
 	if err := checkParquetFooter(held, size); err != nil {
 		return nil, err
 	}
-	footer := held[len(held)-parquetTail-int(binary.LittleEndian.Uint32(held[len(held)-parquetTail:])) : len(held)-parquetTail]
-	meta := new(pq.FileMetaData)
-	var compact thrift.CompactProtocol
-	if err := thrift.NewDecoder(compact.NewReaderFromBytes(footer)).Decode(meta); err != nil {
-		return nil, &Error{Reason: fmt.Sprintf("its footer cannot be read: %v", err), Remedy: remedyDamaged}
-	}
-	return meta, nil
+	length := int(binary.LittleEndian.Uint32(held[len(held)-parquetTail:]))
+	return held[len(held)-parquetTail-length : len(held)-parquetTail], nil
 }
 
 // checkParquetFooter is format's check, of a file of which the last bytes are held.
