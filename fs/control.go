@@ -58,6 +58,8 @@ func (c *controlDir) content(ctx context.Context, dir, base string) ([]byte, err
 		return data, err
 	case "status.json":
 		return c.fs.statusJSON(ctx, dir)
+	case schemaName:
+		return c.fs.schemaSQL(ctx, dir)
 	}
 	if dir != "" {
 		return nil, objectstore.ErrNotExist
@@ -134,6 +136,9 @@ func (c *controlDir) OpendirHandle(ctx context.Context, _ uint32) (gofs.FileHand
 	}
 	if c.fs.View.HasPartitionLines(work, dir) == nil {
 		names = append(names, partitionsName)
+	}
+	if c.fs.hasSchema(dir) {
+		names = append(names, schemaName)
 	}
 	if dir == "" {
 		names = append(names, "ctl", "jobs.json", "stats", "version")

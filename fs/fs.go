@@ -112,6 +112,9 @@ type Config struct {
 	// are not removed.
 	Deregistrar     Deregistrar
 	DeregisterAfter time.Duration
+	// SchemaSQL says in SQL how a table is made; an error where that cannot be said, which
+	// is EIO. nil: tables have no schema.sql.
+	SchemaSQL func(t *table.Table) (string, error)
 	// StoreStatus tells what status.json shows of the store; nil: nothing.
 	StoreStatus func() any
 }

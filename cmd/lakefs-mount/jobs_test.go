@@ -31,6 +31,8 @@ func TestCommandsOfAMountSayWhatIsWrongWithAPath(t *testing.T) {
 		{[]string{"repair", lake.Path("sales/\x1b[2J")}, []string{"no such table", `\x1b[2J`}},
 		{[]string{"repair", lake.Path("sales/notes.json")}, []string{"is a file", "directory of the table"}},
 		{[]string{"repair", lake.Path("sales/notes/dt=2026-01-01")}, []string{"lies in one", "lakefs-mount repair " + lake.Path("sales/notes")}},
+		{[]string{"schema", outside}, []string{"in no mount"}},
+		{[]string{"schema", lake.Path("sales/notes/dt=2026-01-01")}, []string{"lies in one", "lakefs-mount schema " + lake.Path("sales/notes")}},
 		{[]string{"set-format", outside, "ORC"}, []string{"in no mount"}},
 		{[]string{"set-format", lake.Path("sales"), "ORC"}, []string{"has no format", "partition"}},
 		{[]string{"set-format", lake.Path("sales/notes/dt=2026-01-01/a.csv"), "ORC"}, []string{"is a file", "directory"}},
@@ -85,6 +87,7 @@ func TestUsageOfCommandsOfAMount(t *testing.T) {
 		{[]string{"commit", "/x", "--overwrite=dt=1/\nabort"}, "line's end"},
 		{[]string{"set-format", "/x", "INPUTFORMAT 'a.b'\ndrain"}, "drain"},
 		{[]string{"set-format", "/x", "INPUTFORMAT 'a.b'\n OUTPUTFORMAT 'a.c'"}, "one line"},
+		{[]string{"schema"}, "TABLE [flags], was given no arguments"},
 		{[]string{"abort"}, "PATH, was given no arguments"},
 	} {
 		_, stderr, code := call(t, "lakefs-mount", nil, tt.args...)
@@ -205,6 +208,7 @@ func TestCompletion(t *testing.T) {
 		want []string
 	}{
 		{[]string{"rep"}, []string{"repair"}},
+		{[]string{"sche"}, []string{"schema"}},
 		{[]string{"set-format", "x", ""}, formatKeywords()},
 		{[]string{"repair", "--d"}, []string{"--dry-run"}},
 		{[]string{"commit", "--o"}, []string{"--overwrite"}},

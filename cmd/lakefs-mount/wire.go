@@ -25,6 +25,7 @@ import (
 	lakemetrics "github.com/lakefs-mount/lakefs-mount/internal/metrics"
 	"github.com/lakefs-mount/lakefs-mount/internal/settings"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/render"
 	"github.com/lakefs-mount/lakefs-mount/staging"
 	"github.com/lakefs-mount/lakefs-mount/table"
 )
@@ -243,8 +244,8 @@ func (l *lake) config(r *request) fs.Config {
 		RenameLimit:   v.RenameLimit, LocalDirectories: filepath.Join(v.StateDir, "directories"), StoreStatus: statusOfStore(r, l.store),
 		Passthrough: os.Geteuid() == 0 && !v.NoPassthrough, TemporaryLinger: v.TemporaryLinger,
 		TemporaryNames: r.names.temporary, LocalNames: r.names.local, BackupNames: r.names.backup,
-		WriteEntries: writesEntries(r),
-		Deregistrar:  deregistrar(r, l.view), DeregisterAfter: v.DeregisterAfter,
+		WriteEntries: writesEntries(r), SchemaSQL: render.SchemaSQL,
+		Deregistrar: deregistrar(r, l.view), DeregisterAfter: v.DeregisterAfter,
 	}
 }
 
