@@ -226,12 +226,12 @@ func cannotShow(path string, t *fileType) error {
 
 // partName names a part of a nested type, for messages.
 func partName(t *fileType, i int) string {
-	switch {
-	case t.kind == list:
+	switch t.kind {
+	case list:
 		return "element"
-	case t.kind == mapping:
+	case mapping:
 		return [...]string{"key", "value"}[i]
-	case t.kind == union:
+	case union:
 		return fmt.Sprintf("branch%d", i)
 	}
 	return t.fields[i].name

@@ -93,7 +93,7 @@ type source interface {
 	// io.EOF when that column has ended.
 	fill(ctx context.Context, i int, c *cells, most int) error
 	// rows is how many the file has, or -1 where only reading on tells: then fill's io.EOF
-	// does.
+	// does, which such a source answers of an output that the file lacks too, with NULLs.
 	rows() int64
 	// close gives back what the source holds. It waits for its goroutines.
 	close()

@@ -134,7 +134,7 @@ func (t *taker) next(ctx context.Context, most int) (int, error) {
 		return 0, err
 	}
 	if len(t.read) == 0 {
-		return t.nextOfNone(most)
+		return t.nextOfNone(ctx, most)
 	}
 	n := most
 	for _, i := range t.read {
@@ -161,7 +161,12 @@ func (t *taker) next(ctx context.Context, most int) (int, error) {
 }
 
 // nextOfNone counts rows of which no column is in the file.
-func (t *taker) nextOfNone(most int) (int, error) {
+func (t *taker) nextOfNone(ctx context.Context, most int) (int, error) {
+	if t.rows < 0 {
+		var nulls cells
+		err := t.in.fill(ctx, 0, &nulls, most)
+		return nulls.len(), err
+	}
 	n := int(min(int64(most), t.rows))
 	if n <= 0 {
 		return 0, io.EOF

@@ -1,0 +1,128 @@
+package render
+
+import (
+	"context"
+	"io"
+)
+
+// avroStream reads a file from a position to its end, by big ranges and one range ahead. Its
+// methods are called by one goroutine. The first range is small, for a reader that wants
+// a few rows, and each is twice the one before.
+type avroStream struct {
+	src      io.ReaderAt
+	at, size int64  // what is read next, by the goroutine below
+	buf      []byte // memory for have
+	have     []byte // read, and not yet skipped
+	from     int64  // where have begins
+	ranges   chan avroRange
+	free     chan []byte // buffers for ranges: as many as may be read at once
+	quit     chan struct{}
+	ended    bool
+	err      error
+}
+
+type avroRange struct {
+	b   []byte
+	err error
+}
+
+const (
+	avroFirstRange = 512 << 10
+	avroLastRange  = 4 << 20
+)
+
+// newStream starts with have, which is what lies before position at.
+func newAvroStream(src io.ReaderAt, have []byte, at, size int64) *avroStream {
+	return &avroStream{src: src, have: have, from: at - int64(len(have)), at: at, size: size}
+}
+
+// start begins to read ahead.
+func (s *avroStream) start() {
+	s.ranges, s.free, s.quit = make(chan avroRange), make(chan []byte, 2), make(chan struct{})
+	s.free <- nil
+	s.free <- nil
+	go s.run()
+}
+
+func (s *avroStream) run() {
+	defer close(s.ranges)
+	for n := int64(avroFirstRange); s.at < s.size; n = min(2*n, avroLastRange) {
+		var b []byte
+		select {
+		case b = <-s.free:
+		case <-s.quit:
+			return
+		}
+		want := int(min(n, s.size-s.at))
+		if cap(b) < want {
+			b = make([]byte, want)
+		}
+		var c avroRange
+		got, err := s.src.ReadAt(b[:want], s.at)
+		c.b = b[:got]
+		if got < want {
+			c.err = readFailed(err)
+		}
+		s.at += int64(got)
+		select {
+		case s.ranges <- c:
+		case <-s.quit:
+			return
+		}
+		if c.err != nil {
+			return
+		}
+	}
+}
+
+// close ends the reading, and waits for it.
+func (s *avroStream) close() {
+	if s.quit == nil {
+		return
+	}
+	close(s.quit)
+	for range s.ranges {
+	}
+	s.quit = nil
+}
+
+// position is that of the next byte.
+func (s *avroStream) position() int64 { return s.from }
+
+// skip passes over bytes that were peeked at.
+func (s *avroStream) skip(n int) { s.have, s.from = s.have[n:], s.from+int64(n) }
+
+// peek returns the next n bytes, or those that there are, until the next call.
+func (s *avroStream) peek(ctx context.Context, n int) ([]byte, error) {
+	for len(s.have) < n && !s.ended && s.err == nil {
+		if s.quit == nil {
+			s.start()
+		}
+		select {
+		case c, more := <-s.ranges:
+			s.ended = !more
+			s.err = c.err
+			if more {
+				s.add(c.b)
+				s.free <- c.b
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	if len(s.have) < n {
+		return s.have, s.err
+	}
+	return s.have[:n], nil
+}
+
+// add puts b behind what there is, in the same memory if it has room.
+func (s *avroStream) add(b []byte) {
+	if n := len(s.have) + len(b); n > cap(s.have) {
+		if n > cap(s.buf) {
+			s.buf = make([]byte, n+n/2)
+		}
+		s.have = append(s.buf[:0], s.have...)
+	}
+	s.have = append(s.have, b...)
+}
