@@ -46,49 +46,58 @@ func checkAvro(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// avroMetadata reads a map of strings to bytes: blocks of a count and as many pairs,
-// the count negative where the block's length in bytes follows, and 0 the end.
+// avroMetadata reads the metadata, and looks at what must be there.
 func avroMetadata(c *cursor) {
 	schema := false
+	avroPairs(c, func(key string) {
+		switch key {
+		case "avro.schema":
+			avroSchema(c)
+			schema = true
+		case "avro.codec":
+			avroCodec(c)
+		default:
+			c.skip(avroLength(c))
+		}
+	})
+	if !schema {
+		c.failf("the header has no schema (avro.schema) up to byte %d: damaged, write it again", c.off)
+	}
+}
+
+// avroPairs reads a map of strings to bytes, the values by on: blocks of a count and as
+// many pairs, the count negative where the block's length in bytes follows, and 0 the end.
+func avroPairs(c *cursor, on func(key string)) {
 	for c.err == nil {
 		n := c.varint()
 		if n == 0 {
-			break
+			return
 		}
 		if n < 0 {
 			n = -n // the least number stays negative: no pairs
 			c.varint()
 		}
 		for ; n > 0 && c.err == nil; n-- {
-			switch avroKey(c) {
-			case "avro.schema":
-				avroSchema(c)
-				schema = true
-			case "avro.codec":
-				avroCodec(c)
-			default:
-				c.skip(avroLength(c))
-			}
+			on(avroKey(c))
 		}
-	}
-	if !schema {
-		c.failf("the header has no schema (avro.schema) up to byte %d: damaged, write it again", c.off)
 	}
 }
 
 // avroLength reads a length; one that is negative is longer than what is left.
 func avroLength(c *cursor) uint64 { return uint64(c.varint()) }
 
-// avroKey reads a key, of which only a short one can be one that matters.
+// avroKey reads a key; the end of one of more than 1,024 bytes, which none is, is left out.
 func avroKey(c *cursor) string {
-	var short [16]byte
+	var short [1024]byte
 	n := avroLength(c)
-	if n > uint64(len(short)) {
-		c.skip(n)
+	if n > uint64(c.end-c.off) {
+		c.skip(n) // which says so
 		return ""
 	}
-	c.bytes(short[:n])
-	return string(short[:n])
+	key := short[:min(n, uint64(len(short)))]
+	c.bytes(key)
+	c.skip(n - uint64(len(key)))
+	return string(key)
 }
 
 // avroCodec wants the name of a codec, whichever.

@@ -1,5 +1,6 @@
 // Package format tells whether a file is what its partition says: by magic, tail,
-// footer and first lines.
+// footer and first lines. It counts rows by footers, and reads footers for those who show
+// them ([Rows], [ParquetFooter], [AvroHeader]).
 //
 // Guarantees: a check never says that a Parquet or ORC file is whole which was cut
 // anywhere, nor an Avro file which was cut anywhere but between two of its blocks

@@ -31,10 +31,7 @@ func Rows(format string, r io.ReaderAt, size int64) (rows int64, known bool, err
 	if err == nil {
 		return rows, known, nil
 	}
-	if reason := flaw(""); errors.As(err, &reason) {
-		return 0, false, &Error{Format: format, Reason: string(reason)}
-	}
-	return 0, false, fmt.Errorf("count rows: %w", err)
+	return 0, false, unnamed(format, err)
 }
 
 // parquetRows reads FileMetaData up to its number of rows (3), which comes before the
