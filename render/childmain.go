@@ -92,6 +92,8 @@ func byKind(ctx context.Context, w io.Writer, src io.ReaderAt, size int64, s Spe
 	switch s.Kind {
 	case KindRows:
 		return Rows(ctx, w, src, size, s)
+	case KindFooter:
+		return Footer(ctx, w, src, size, s)
 	}
 	return fmt.Errorf("no text of kind %q", s.Kind)
 }
