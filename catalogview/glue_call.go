@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/glue"
 
+	"github.com/lakefs-mount/lakefs-mount/internal/operation"
 	"github.com/lakefs-mount/lakefs-mount/internal/pause"
 )
 
@@ -20,9 +21,32 @@ type glueCall struct {
 	// versioned: it names the version that it is of, and a concurrent modification says
 	// that the catalog has another.
 	versioned bool
+	id        operation.ID // for which it is made
 }
 
-func (c glueCall) fail(err error) error { return fmt.Errorf("%s %q: %w", c.op, c.about, err) }
+func (c glueCall) fail(err error) error { return &glueCallError{c, err} }
+
+// glueCallError is what a call failed with.
+type glueCallError struct {
+	call glueCall
+	err  error
+}
+
+func (e *glueCallError) Unwrap() error { return e.err }
+
+func (e *glueCallError) Error() string {
+	return fmt.Sprintf("%s %q: %s", e.call.op, e.call.about, e.err)
+}
+
+// LogAttrs are what a log line of the error has beside its text: see package operation.
+func (e *glueCallError) LogAttrs() []slog.Attr {
+	attrs := []slog.Attr{e.call.id.Attr(), slog.String("object", e.call.about)}
+	var answer *glueError
+	if errors.As(e.err, &answer) && answer.status != 0 {
+		attrs = append(attrs, slog.Int("status", answer.status), slog.String("request_id", answer.id))
+	}
+	return attrs
+}
 
 // askGlue makes the request that send makes until it is answered with what read
 // takes, or fails for good. read gets a body that is a JSON object; its oddAnswer
@@ -36,6 +60,7 @@ func askGlue[T any](
 	ctx context.Context, g *Glue, c glueCall,
 	send func(context.Context, *glue.Client) error, read func(body []byte) (T, error),
 ) (T, error) {
+	c.id = operation.Of(ctx)
 	r := glueRetrier{g: g, deadline: time.Now().Add(g.o.Timeout)}
 	for {
 		out, err := glueAttempt(ctx, &r, c, send, read)

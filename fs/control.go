@@ -359,7 +359,7 @@ func (v *stagedViewNode) Open(_ context.Context, flags uint32) (gofs.FileHandle,
 
 // Read reads the spool.
 func (v *stagedViewNode) Read(_ context.Context, _ gofs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	n, err := v.file.ReadAt(context.Background(), dest, off)
+	n, err := v.file.ReadAt(v.fs.operations.New(context.Background()), dest, off)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, v.fs.fail("read", v.fs.shown(v.file), err)
 	}

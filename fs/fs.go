@@ -42,6 +42,7 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/catalogview"
 	"github.com/lakefs-mount/lakefs-mount/commit"
 	"github.com/lakefs-mount/lakefs-mount/internal/metrics"
+	"github.com/lakefs-mount/lakefs-mount/internal/operation"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/staging"
 	"github.com/lakefs-mount/lakefs-mount/table"
@@ -139,6 +140,8 @@ type FS struct {
 	root     *dirNode
 	started  time.Time
 
+	operations *operation.IDs
+
 	// flat: the store has no directories of its own, and no files (S3).
 	flat     bool
 	local    *localDirectories // those of staging trees alone unless flat
@@ -169,7 +172,7 @@ func New(c Config) *FS {
 	}
 	f := &FS{
 		Config: c, names: newNames(), locks: newLockTable(),
-		proc: processTable{root: "/proc"}, started: time.Now(), departures: newDepartures(),
+		proc: processTable{root: "/proc"}, started: time.Now(), operations: operation.NewIDs(), departures: newDepartures(),
 	}
 	f.owners, f.mapped = &lockOwners{}, &writeBacks{}
 	f.verified = newVerified(f.MetadataTTL)
@@ -297,7 +300,8 @@ func (f *FS) fail(op, path string, err error) errno {
 	e := toErrno(err)
 	misspelt := errors.Is(err, table.ErrName) // the log names the right spelling, which no errno can
 	if op == opPublish || misspelt || !ordinary(e) && !errors.Is(err, io.EOF) {
-		f.Log.Error("request failed", slog.String("operation", op), slog.String("path", path), slog.Any("error", err), slog.String("errno", e.Error()))
+		attrs := append(operation.Attrs(err), slog.String("operation", op), slog.String("path", path), slog.Any("error", err), slog.String("errno", e.Error()))
+		f.Log.LogAttrs(context.Background(), slog.LevelError, "request failed", attrs...)
 	}
 	return e
 }

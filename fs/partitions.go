@@ -162,7 +162,7 @@ func (h *linesHandle) told(err error) error {
 }
 
 func (h *linesHandle) begin() {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(h.fs.operations.New(context.Background()))
 	h.cancel = cancel
 	h.next, h.stop = iter.Pull2(h.lines(ctx))
 }

@@ -267,7 +267,7 @@ func (p *prefetcher) followLocked(t *tracker, base string) {
 		return
 	}
 	for _, name := range fetch {
-		ctx, release := context.WithCancel(p.ctx)
+		ctx, release := context.WithCancel(p.fs.operations.New(p.ctx))
 		s := &slot{release: release, asked: make(chan struct{})}
 		t.slots[name] = s
 		p.running.Go(func() {

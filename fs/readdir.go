@@ -123,7 +123,7 @@ func (h *dirHandle) fetch(ctx context.Context, path string) (more bool, err erro
 		}
 	}
 	if h.next == nil {
-		listing, cancel := context.WithCancel(context.Background())
+		listing, cancel := context.WithCancel(f.operations.New(context.Background()))
 		h.cancel = cancel
 		h.next, h.stop = iter.Pull2(f.View.ReadDir(listing, path))
 	}

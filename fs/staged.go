@@ -311,7 +311,7 @@ func (s *stagedNode) open(ctx context.Context, flags uint32, creates bool) (*sta
 
 // Read reads back what was written.
 func (s *stagedNode) Read(_ context.Context, _ gofs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	n, err := s.file.ReadAt(context.Background(), dest, off)
+	n, err := s.file.ReadAt(s.fs.operations.New(context.Background()), dest, off)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, s.fs.fail("read", s.path(), err)
 	}
@@ -324,6 +324,7 @@ func (s *stagedNode) Write(ctx context.Context, fh gofs.FileHandle, data []byte,
 	s.wrote.note(thread(ctx), s.fs.proc)
 	var n int
 	var err error
+	work := s.fs.operations.New(context.Background()) // it does not end: a write is in memory or on a disk
 	h, ok := fh.(*stagedHandle)
 	if ok {
 		h.flushed.Store(false)
@@ -332,9 +333,9 @@ func (s *stagedNode) Write(ctx context.Context, fh gofs.FileHandle, data []byte,
 		s.reopenHandle(h) // passed on to a process that is no descendant
 	}
 	if ok && h.append && !s.fs.mapped.has(ctx) {
-		n, err = s.file.Append(context.Background(), data)
+		n, err = s.file.Append(work, data)
 	} else {
-		n, err = s.file.WriteAt(context.Background(), data, off)
+		n, err = s.file.WriteAt(work, data, off)
 	}
 	if err != nil {
 		return uint32(n), s.fs.fail("write", s.path(), err)

@@ -14,17 +14,17 @@ import (
 // itself all the time.
 const dyingPoll = 100 * time.Millisecond
 
-// background returns a context for one request's work. Interrupts do not end
+// background returns a context for one request's work, with an id of its own. Interrupts do not end
 // it: Go programs are signalled all the time, and a program does not expect
 // EINTR from stat or close.
 func (f *FS) background() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), f.RequestTimeout)
+	return context.WithTimeout(f.operations.New(context.Background()), f.RequestTimeout)
 }
 
 // lasting returns a context for a publish: as long as bytes move it goes on, and
 // when none do, the store ends it.
 func (f *FS) lasting() (context.Context, context.CancelFunc) {
-	return context.WithCancel(context.Background())
+	return context.WithCancel(f.operations.New(context.Background()))
 }
 
 // attended does what a control file was asked for, however long it takes (see

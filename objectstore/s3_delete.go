@@ -73,7 +73,7 @@ func (s *S3) deleteBatch(ctx context.Context, b *batch, locs []Location, outcome
 		}
 		switch known, ok := told[locs[i].Key]; {
 		case err != nil && !noMany(err):
-			outcomes[i] = failS3("delete", locs[i], errors.Unwrap(err)) // it names the bucket alone
+			outcomes[i] = failFor(ctx, "delete", locs[i], errors.Unwrap(err)) // it names the bucket alone
 		case ok && errors.Is(known, ErrPermission), ok && known == nil:
 			outcomes[i] = failS3("delete", locs[i], known)
 		default: // what may pass is asked again, by itself; so is what was not told of

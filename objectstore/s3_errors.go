@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/operation"
 )
 
 // storeError is a failure that S3 answered with, or that kept it from answering.
@@ -58,12 +61,41 @@ func (e *storeError) Error() string {
 	return b.String()
 }
 
+// callError is what a call failed with, and what it was of.
+type callError struct {
+	op  string
+	loc Location
+	id  operation.ID // for which it was made
+	err error
+}
+
+func (e *callError) Unwrap() error { return e.err }
+
+func (e *callError) Error() string { return fmt.Sprintf("%s %q: %s", e.op, e.loc.uri(), e.err) }
+
+// LogAttrs are what a log line of the error has beside its text: see package operation.
+func (e *callError) LogAttrs() []slog.Attr {
+	attrs := []slog.Attr{e.id.Attr(), slog.String("key", e.loc.uri())}
+	var answer *storeError
+	if errors.As(e.err, &answer) && answer.status != 0 {
+		attrs = append(attrs, slog.Int("status", answer.status), slog.String("request_id", answer.id))
+	}
+	return attrs
+}
+
+func (loc Location) uri() string { return "s3://" + loc.Bucket + "/" + loc.Key }
+
 // failS3 wraps err with the operation and the location; nil stays nil.
 func failS3(op string, loc Location, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s %q: %w", op, "s3://"+loc.Bucket+"/"+loc.Key, err)
+	return &callError{op: op, loc: loc, err: err}
+}
+
+// failFor is failS3 of what was done for the operation that ctx names.
+func failFor(ctx context.Context, op string, loc Location, err error) error {
+	return &callError{op: op, loc: loc, id: operation.Of(ctx), err: err}
 }
 
 // answerOf is the store's answer in a failure: its HTTP status (0: none) and

@@ -234,7 +234,7 @@ func (b *objectBody) resume(until time.Time, cause error) error {
 	_ = b.body.Close() // cut
 	loc := b.part.object.Location
 	if err := b.ctx.Err(); err != nil {
-		return failS3("read", loc, err)
+		return failFor(b.ctx, "read", loc, err)
 	}
 	var wait time.Duration
 	if b.failures > 0 {
@@ -247,7 +247,7 @@ func (b *objectBody) resume(until time.Time, cause error) error {
 		return b.cut(cause)
 	}
 	if err := pause.For(b.ctx, wait); err != nil {
-		return failS3("read", loc, err)
+		return failFor(b.ctx, "read", loc, err)
 	}
 	b.part.until, b.part.resume = until, true
 	_, body, err := b.s3.get(b.ctx, b.part)
@@ -262,7 +262,7 @@ func (b *objectBody) resume(until time.Time, cause error) error {
 
 // cut is the end of a body that did not come whole.
 func (b *objectBody) cut(cause error) error {
-	return failS3("read", b.part.object.Location, fmt.Errorf("%w: %w, %d bytes before its end: %s",
+	return failFor(b.ctx, "read", b.part.object.Location, fmt.Errorf("%w: %w, %d bytes before its end: %s",
 		ErrUnavailable, io.ErrUnexpectedEOF, b.part.n, printable(cause.Error())))
 }
 

@@ -42,11 +42,11 @@ func do[T any](ctx context.Context, s *S3, c call, send func(context.Context, ac
 	r := newRetrier(s, c)
 	for {
 		if err := ctx.Err(); err != nil {
-			return zero, failS3(c.op, c.loc, err)
+			return zero, failFor(ctx, c.op, c.loc, err)
 		}
 		acc, err := s.access(c.loc.Bucket)
 		if err != nil {
-			return zero, failS3(c.op, c.loc, err)
+			return zero, failFor(ctx, c.op, c.loc, err)
 		}
 		actx, a := r.begin(ctx)
 		out, err := send(actx, acc)
@@ -61,11 +61,11 @@ func do[T any](ctx context.Context, s *S3, c call, send func(context.Context, ac
 		}
 		a.end()
 		if err = ctx.Err(); err != nil {
-			err = failS3(c.op, c.loc, err)
+			err = failFor(ctx, c.op, c.loc, err)
 			s.observe(c, a, r.attempts, err)
 			return zero, err
 		}
-		err = failS3(c.op, c.loc, e)
+		err = failFor(ctx, c.op, c.loc, e)
 		s.observe(c, a, r.attempts, err)
 		wait, again := r.next(ctx, acc, a, e)
 		if !again {
@@ -74,7 +74,7 @@ func do[T any](ctx context.Context, s *S3, c call, send func(context.Context, ac
 		s.log.DebugContext(ctx, "store asked again", slog.String("operation", c.op), slog.Any("err", err),
 			slog.Duration("wait", wait))
 		if err := pause.For(ctx, wait); err != nil {
-			return zero, failS3(c.op, c.loc, err)
+			return zero, failFor(ctx, c.op, c.loc, err)
 		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/fs"
 	"github.com/lakefs-mount/lakefs-mount/internal/budget"
 	lakemetrics "github.com/lakefs-mount/lakefs-mount/internal/metrics"
+	"github.com/lakefs-mount/lakefs-mount/internal/operation"
 	"github.com/lakefs-mount/lakefs-mount/internal/settings"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 	"github.com/lakefs-mount/lakefs-mount/render"
@@ -348,10 +349,11 @@ func availableMemory() int64 {
 // newLogger logs to w as the settings say.
 func newLogger(w io.Writer, v settings.Values) *slog.Logger {
 	o := &slog.HandlerOptions{Level: v.LogLevel}
+	var h slog.Handler = slog.NewTextHandler(w, o)
 	if v.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, o))
+		h = slog.NewJSONHandler(w, o)
 	}
-	return slog.New(slog.NewTextHandler(w, o))
+	return slog.New(operation.Handler(h))
 }
 
 // logState writes what an operator asks for with SIGUSR1.
