@@ -65,6 +65,11 @@ func (p *program) serve(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
+	watched, err := l.watch(ctx, r) // what cannot be served is told before anything is mounted
+	l.closers = append(l.closers, watched.Close)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
 	s := &served{lake: l, p: p, r: r, ended: make(chan struct{})}
 	s.mount, err = l.fs.Mount(r.mountpoint, fs.MountOptions{AllowOther: r.settings.AllowOther, ReadOnly: r.settings.ReadOnly}) //nolint:contextcheck // adopting local files waits for nothing
 	if err != nil {

@@ -106,6 +106,12 @@ func running() []Setting {
 			set: func(v *Values, raw string) error { return setLevel(&v.LogLevel, raw) },
 		},
 		choice("log-format", "form of the log", "text", []string{"text", "json"}, func(v *Values) *string { return &v.LogFormat }),
+		{
+			Name: "metrics-addr", Type: "ADDRESS",
+			Usage: "serve metrics (/metrics, for Prometheus) and health (/healthz) at HOST:PORT, at :PORT of this machine alone, or at a socket, unix:PATH (default: nowhere)",
+			set:   func(v *Values, raw string) error { return setAddress(&v.MetricsAddr, raw) },
+		},
+		toggle("pprof", "serve profiles of the process at the socket pprof.sock in the state directory", func(v *Values) *bool { return &v.Pprof }),
 	}
 }
 

@@ -61,6 +61,8 @@ type Values struct {
 	NoPassthrough      bool // the kernel is not offered local files
 	LogLevel           slog.Level
 	LogFormat          string // text or json
+	MetricsAddr        string // HOST:PORT, or unix: and an absolute path; "": nobody is told
+	Pprof              bool
 	IOTimeout          time.Duration
 
 	// Patterns of names, in the language of fs.ParsePatterns, which checks them; none:
