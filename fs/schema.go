@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
+	"github.com/lakefs-mount/lakefs-mount/table"
 )
 
 // schemaName is the control file of a table that says in SQL how it is made.
@@ -25,6 +26,21 @@ func (f *FS) schemaSQL(ctx context.Context, dir string) ([]byte, error) {
 	if n.Table == nil || !n.Table.HasDirectory() {
 		return nil, objectstore.ErrNotExist
 	}
-	text, err := f.SchemaSQL(n.Table)
+	text, err := f.SchemaSQL(f.located(ctx, dir, n.Table))
 	return []byte(text), err
+}
+
+// located is t with the whole location of a table that has one relative to its catalog,
+// as far as that may be used.
+func (f *FS) located(ctx context.Context, dir string, t *table.Table) *table.Table {
+	if strings.Contains(t.Location, "://") {
+		return t
+	}
+	n, err := f.View.Lookup(ctx, dir)
+	if at := uri(n.Location()); err == nil && at != "" {
+		c := *t
+		c.Location = at
+		return &c
+	}
+	return t
 }

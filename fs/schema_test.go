@@ -49,6 +49,9 @@ func TestSchemaOfATable(t *testing.T) {
 	if !strings.Contains(got, "CREATE EXTERNAL TABLE `sales`.`orders` (\n") || !strings.Contains(got, "PARTITIONED BY") || !strings.HasSuffix(got, ";\n") {
 		t.Errorf("the schema is %s", got)
 	}
+	if where := "LOCATION '" + l.MustSh("printf %s $(getfattr --only-values -n user.lakefs.location sales/orders)"); !strings.Contains(got, where) {
+		t.Errorf("the schema lacks %s: %s", where, got)
+	}
 	if size := l.MustSh("stat -c %s " + path + "; wc -c <" + path); size != fmt.Sprintf("%d\n%[1]d\n", len(got)) {
 		t.Errorf("it has %d bytes, and %q", len(got), size)
 	}
