@@ -31,8 +31,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// childWork is what the children of these tests do.
-func childWork(_ context.Context, w io.Writer, src io.ReaderAt, size int64, s Spec) error {
+// childWork is what the children of these tests do. Those that render files tell their peak
+// of memory at the end.
+func childWork(ctx context.Context, w io.Writer, src io.ReaderAt, size int64, s Spec) error {
 	flush := w.(*bufio.Writer).Flush
 	switch s.Format {
 	case "copy":
@@ -91,7 +92,9 @@ func childWork(_ context.Context, w io.Writer, src io.ReaderAt, size int64, s Sp
 	case "world":
 		return tellWorld(w)
 	}
-	return errors.New("no such work")
+	err := byKind(ctx, w, src, size, s)
+	say(w, "\n"+highest("self"))
+	return err
 }
 
 func deeper(n int) error {
