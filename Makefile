@@ -48,10 +48,11 @@ fuse: ## what a mount needs
 venv: ## Python readers, writers and servers of the tests, in .venv
 	@tools/venv.sh .venv
 
-deps: ## what the tests need: Debian packages, Python readers and servers in .venv, and versitygw
+deps: ## what the tests need: Debian packages, Python readers and servers in .venv, versitygw and promtool
 	@tools/deps.sh $(TEST_TOOLS)
 	@tools/venv.sh .venv
 	@GO="$(GO)" tools/versitygw.sh >/dev/null
+	@tools/promtool.sh >/dev/null || echo "No promtool: the tests that need it are skipped" >&2
 
 test: deps ## everything, on real mounts; the mount's tests on a folder and on S3
 	@GO="$(GO)" tools/test.sh $(MOUNTS) -timeout $(TIMEOUT) $(PKGS)

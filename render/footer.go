@@ -58,6 +58,7 @@ type footer struct {
 	elements uint64                    // of the schema that are left
 	element  element                   // of the schema, that is being shown
 	name     []byte                    // of it
+	named    bool                      // it has one
 	children int64                     // of it
 }
 

@@ -162,6 +162,30 @@ func TestFooterOfMutated(t *testing.T) {
 	}
 }
 
+// TestFooterOfFlippedBytes: the same of each byte of each file.
+func TestFooterOfFlippedBytes(t *testing.T) {
+	for _, f := range mutated.Whole(t, formatFiles) {
+		if f.Format == "orc" {
+			continue
+		}
+		for i := range f.Data {
+			mask := byte(1) << (i % 8)
+			if i%3 == 0 {
+				mask = 0xff
+			}
+			f.Data[i] ^= mask
+			text, err := footerOf(t, f.Data, Spec{Name: f.Name, Format: f.Format})
+			f.Data[i] ^= mask
+			if bad := (*Error)(nil); err != nil && (!errors.As(err, &bad) || strings.Contains(bad.Reason, "panic")) {
+				t.Errorf("%s, byte %d ^ %#x: %v", f.Name, i, mask, err)
+			}
+			if err == nil && !json.Valid([]byte(text)) {
+				t.Errorf("%s, byte %d ^ %#x: no JSON: %s", f.Name, i, mask, text)
+			}
+		}
+	}
+}
+
 // TestFooterOfOtherFormats: whatever is no footer is said to be none.
 func TestFooterOfOtherFormats(t *testing.T) {
 	for _, tt := range []struct{ name, data, as, want string }{

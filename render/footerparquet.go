@@ -190,9 +190,11 @@ func (f *footer) node(depth int) error {
 		f.Failf("the schema in the footer at byte %d is no tree of columns, or deeper than %d: damaged, write it again", f.Offset, footerDepth)
 	}
 	f.elements--
-	f.element, f.children, f.name = element{physical: -1, converted: -1}, 0, f.name[:0]
+	f.element, f.children, f.named = element{physical: -1, converted: -1}, 0, false
 	f.add("{")
-	f.members(elementLayout)
+	if f.members(elementLayout); !f.named {
+		f.Failf("the element of the schema that ends at byte %d has no name: damaged, write it again", f.At())
+	}
 	if f.element.physical >= 0 {
 		if len(f.leaves) == footerLeaves {
 			return &Error{Reason: "it has more than " + strconv.Itoa(footerLeaves) + " columns"}

@@ -55,7 +55,10 @@ var (
 	}
 
 	elementLayout = layout{
-		{id: 4, typ: format.Binary, name: "name", show: func(f *footer) { f.text(); f.name = append(f.name[:0], f.bytes...) }},
+		{id: 4, typ: format.Binary, name: "name", show: func(f *footer) {
+			f.text()
+			f.name, f.named = append(f.name[:0], f.bytes...), true
+		}},
 		enumSlot(3, "repetition_type", parquetRepetitions),
 		{id: 1, typ: format.I64, name: "type", show: func(f *footer) { f.element.physical = f.enum(parquetTypes) }},
 		{id: 2, typ: format.I64, name: "type_length", show: func(f *footer) { f.element.length = f.int() }},

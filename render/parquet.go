@@ -24,7 +24,8 @@ type parquetFile struct {
 	codecs  decompressor
 	groups  []rowGroup
 	leaves  []*leaf // those that are read
-	entered int     // row groups of which all leaves were begun
+	primed  int     // row groups of which the first pages were asked for
+	texts   int     // bytes of texts that are made at once, of one leaf
 	readers []columnReader
 }
 
@@ -89,11 +90,13 @@ func (f *parquetFile) start(outputs []output, as style) error {
 		}
 		f.readers[i] = &nestedColumn{tree: t, leaves: t.leaves, path: f.columns[o.from].name}
 	}
-	f.groups = make([]rowGroup, len(f.meta.RowGroups))
-	for i := range f.groups {
-		f.groups[i] = f.newGroup(&f.meta.RowGroups[i])
+	for i := range f.meta.RowGroups {
+		if g := &f.meta.RowGroups[i]; g.NumRows != 0 {
+			f.groups = append(f.groups, f.newGroup(g))
+		}
 	}
 	f.meta = nil
+	f.texts = min(max(textsBudget/max(len(f.leaves), 1), textsLeast), textsMost)
 	return nil
 }
 
@@ -131,68 +134,68 @@ func (f *parquetFile) newGroup(g *pq.RowGroup) rowGroup {
 	return out
 }
 
-// nextChunk goes to the leaf's chunk of the next row group that has rows; io.EOF after
-// the last one.
+// nextChunk goes to the leaf's chunk of the next row group, which there is.
 func (l *leaf) nextChunk(ctx context.Context) error {
 	f := l.file
-	for ; l.group < len(f.groups); l.group++ {
-		g := &f.groups[l.group]
-		if g.rows == 0 {
-			continue
-		}
-		c := &g.chunks[l.at]
-		if c.why != "" {
-			return &Error{Reason: c.why, Remedy: dropIt}
-		}
-		if err := f.enter(ctx, l.group); err != nil {
-			return err
-		}
-		l.group++
-		l.in, l.stream, l.next = c, l.next, nil
-		l.left, l.begun, l.dict = c.values, 0, nil
-		if l.left == 0 {
-			return fmt.Errorf("it has no values in a row group of %d rows", g.rows)
-		}
-		return nil
+	c := &f.groups[l.group].chunks[l.at]
+	if c.why != "" {
+		return &Error{Reason: c.why, Remedy: dropIt}
 	}
-	return io.EOF
-}
-
-// enter begins the row group for all leaves, unless that has been done: what is fetched
-// of them is on its way at once, and then what lacks of their first pages.
-func (f *parquetFile) enter(ctx context.Context, group int) error {
-	if group < f.entered {
-		return nil
+	if l.next == nil {
+		f.begin(ctx, l.group)
 	}
-	f.begin(ctx, group)
-	for _, l := range f.leaves {
-		if err := l.prime(ctx); err != nil {
-			return l.explain(err)
+	if f.primed <= l.group {
+		f.primed = l.group + 1
+		for _, other := range f.leaves {
+			if other.group != l.group {
+				continue
+			}
+			if err := other.prime(ctx); err != nil {
+				return other.explain(err)
+			}
 		}
 	}
-	f.entered = group + 1
+	l.group++
+	l.in, l.stream, l.next = c, l.next, nil
+	l.left, l.begun, l.dict = c.values, 0, nil
+	if l.left == 0 {
+		return fmt.Errorf("it has no values in a row group of %d rows", c.rows)
+	}
 	return nil
 }
 
-// begin begins to fetch the first bytes of all leaves' chunks, unless that has been done.
+// begin begins to fetch the first bytes of the chunks of all leaves that come to the row
+// group next, unless that has been done.
 func (f *parquetFile) begin(ctx context.Context, group int) {
 	g := &f.groups[group]
 	n := int64(len(f.leaves))
 	share := min(max(firstPages/n, firstPageLeast), firstPageMost)
+	if whole := g.size(); whole <= wholeGroup || n >= manyLeaves && whole <= wholeOfMany {
+		share = whole
+	}
 	var asks []wanted
 	for i, l := range f.leaves {
 		c := &g.chunks[i]
-		if l.next != nil || c.why != "" {
+		if l.next != nil || l.group != group || c.why != "" {
 			continue
 		}
 		dictionary := min(c.data-c.off, aheadMost)
 		first := min(dictionary+share, c.size)
-		l.next = &stream{f: f.fetch, asked: c.off + first, end: c.off + c.size, size: share, most: min(max(aheadBudget/2/n, aheadLeast), aheadMost)}
+		most := min(max(aheadBudget/2/n, aheadLeast), aheadMost)
+		l.next = &stream{f: f.fetch, asked: c.off + first, end: c.off + c.size, size: min(share, most), most: most}
 		if first > 0 {
 			asks = append(asks, wanted{c.off, first, l.next})
 		}
 	}
 	f.fetch.startAll(ctx, asks)
+}
+
+// size is how many bytes of the row group are read.
+func (g *rowGroup) size() (n int64) {
+	for i := range g.chunks {
+		n += min(g.chunks[i].size, wholeOfMany)
+	}
+	return n
 }
 
 // prime begins to fetch what lacks of the first page, and of a dictionary before it.
@@ -224,7 +227,7 @@ func (l *leaf) prime(ctx context.Context) error {
 
 // explainColumn makes an *Error of what is wrong with a column's pages.
 func explainColumn(err error, column string) error {
-	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	if e := (*Error)(nil); errors.As(err, &e) {
@@ -234,7 +237,7 @@ func explainColumn(err error, column string) error {
 		return e
 	}
 	if f := (*fetchError)(nil); errors.As(err, &f) {
-		return f.err
+		return f
 	}
 	return &Error{Column: column, Reason: err.Error(), Remedy: remedyDamaged}
 }
@@ -243,6 +246,7 @@ func explainColumn(err error, column string) error {
 type fetchError struct{ err error }
 
 func (e *fetchError) Error() string { return e.err.Error() }
+func (e *fetchError) Unwrap() error { return e.err }
 
 // flatColumn is a column of one leaf, of which each row has one entry.
 type flatColumn struct{ *leaf }
@@ -251,7 +255,7 @@ func (c *flatColumn) fill(ctx context.Context, out *cells, most int) error {
 	if err := c.read(ctx, out, min(most, textsStep)); err != nil {
 		return err
 	}
-	for out.len() < most && c.page.left > 0 && len(out.own) < textsMost {
+	for out.len() < most && c.page.left > 0 && len(out.own) < c.file.texts {
 		if err := c.read(ctx, out, min(most-out.len(), textsStep)); err != nil {
 			return err
 		}

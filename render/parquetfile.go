@@ -21,19 +21,10 @@ const (
 	remedyEncrypted = "it is shown by nobody without its key"
 )
 
-// readParquetFooter reads the footer of a file in one read, or two where it is long. It
-// is held to what package format wants of one before memory is taken for it.
-func readParquetFooter(src io.ReaderAt, size int64) (*pq.FileMetaData, error) {
-	footer, err := readFooterBytes(src, size)
-	if err != nil {
-		return nil, err
-	}
-	meta := new(pq.FileMetaData)
-	return meta, decodeFooter(footer, meta)
-}
-
-// readParquet is readParquetFooter that also says which elements of the schema have a
-// logical type that the format's structs here do not know, and so read as none.
+// readParquet reads the footer of a file in one read, or two where it is long, and holds
+// it to what package format wants of one before memory is taken for it. odd says which
+// elements of the schema have a logical type that the structs here do not know, and so
+// read as none.
 func readParquet(src io.ReaderAt, size int64) (meta *pq.FileMetaData, odd []bool, err error) {
 	footer, err := readFooterBytes(src, size)
 	if err != nil {

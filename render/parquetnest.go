@@ -49,10 +49,8 @@ func (f *parquetFile) newTree(sh *shape, want *fileType, in int) (*tree, error) 
 	}
 	for i := range want.fields {
 		from := i
-		if want != sh.typ && sh.typ.kind == record {
-			from = want.fields[i].from
-		}
 		if sh.typ.kind == record {
+			from = want.fields[i].from
 			name := appendJSONString([]byte{','}, []byte(want.fields[i].name))
 			t.names = append(t.names, append(name, ':'))
 		}
@@ -85,7 +83,7 @@ func (f *parquetFile) newTree(sh *shape, want *fileType, in int) (*tree, error) 
 func (t *fileType) isText() bool { return t.kind == text || t.kind == octets && t.asText }
 
 func (c *nestedColumn) fill(ctx context.Context, out *cells, most int) error {
-	for out.len() < most && len(out.own) < textsMost {
+	for out.len() < most && len(out.own) < c.leaves[0].file.texts {
 		first := c.leaves[0]
 		if !first.more(ctx, c) {
 			if first.ended && c.err == nil && out.len() == 0 {
@@ -289,7 +287,7 @@ func (u *cursor) more(ctx context.Context, c *nestedColumn) bool {
 	u.texts.reset()
 	u.pos = 0
 	err := u.read(ctx, &u.texts, textsStep)
-	if errors.Is(err, io.EOF) {
+	if errors.Is(err, io.EOF) { // read explains all others
 		u.ended = true
 		return false
 	}

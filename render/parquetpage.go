@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math/bits"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -14,7 +15,9 @@ import (
 const (
 	parquetMaxHeader = 16 << 20  // of a page; it holds statistics, which may be long
 	parquetMaxPage   = 128 << 20 // decoded or not: DuckDB's have up to 100 MB
-	textsMost        = 1 << 20   // bytes that are made at once, of one column
+	textsMost        = 1 << 20   // bytes of texts that are made at once, of one column
+	textsBudget      = 32 << 20  // of all
+	textsLeast       = 4 << 10   // of one column, however many there are
 	textsStep        = 256       // values between two looks at that
 )
 
@@ -63,6 +66,9 @@ type leaf struct {
 // until the next read. io.EOF when the file has no more.
 func (l *leaf) read(ctx context.Context, c *cells, most int) error {
 	for l.page.left == 0 {
+		if l.left == 0 && l.group == len(l.file.groups) {
+			return io.EOF
+		}
 		if err := l.nextPage(ctx); err != nil {
 			return l.explain(err)
 		}
@@ -73,7 +79,8 @@ func (l *leaf) read(ctx context.Context, c *cells, most int) error {
 // over says that the entries of the chunk at hand were all read.
 func (l *leaf) over() bool { return l.page.left == 0 && l.left == 0 }
 
-// explain says which column an error is of.
+// explain says which column an error is of. None is io.EOF to callers: a page that a
+// decoder finds to end early is no end of the file.
 func (l *leaf) explain(err error) error {
 	return explainColumn(err, l.info.path)
 }
@@ -190,14 +197,14 @@ func (l *leaf) readIndexes(c *cells, n int) error {
 // grow returns n elements in *s.
 func grow(s *[]int32, n int) []int32 {
 	if cap(*s) < n {
-		*s = make([]int32, max(n, 1024))
+		*s = make([]int32, max(n, textsStep))
 	}
 	return (*s)[:n]
 }
 
 // nextPage begins the next page that has entries.
 func (l *leaf) nextPage(ctx context.Context) error {
-	for l.left == 0 {
+	if l.left == 0 {
 		if err := l.nextChunk(ctx); err != nil {
 			return err
 		}
@@ -238,7 +245,10 @@ func (l *leaf) header(ctx context.Context) (*pq.PageHeader, int, error) {
 			continue
 		}
 		encoded, decoded := int64(header.CompressedPageSize), int64(header.UncompressedPageSize)
-		if encoded < 0 || decoded < 0 || encoded > l.stream.left()-int64(size) {
+		if encoded < 0 || decoded < 0 {
+			return nil, 0, fmt.Errorf("a page of %d bytes, %d decoded", encoded, decoded)
+		}
+		if encoded > l.stream.left()-int64(size) {
 			return nil, 0, fmt.Errorf("a page of %d bytes where %d are", encoded, l.stream.left()-int64(size))
 		}
 		if most := max(encoded, decoded); most > parquetMaxPage {

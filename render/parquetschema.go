@@ -136,13 +136,13 @@ func (s *schemaReader) record(at int, in levels) (*shape, error) {
 	e := &s.elements[at]
 	sh := &shape{typ: &fileType{kind: record}, def: in.def, leaf: len(s.leaves)}
 	var names []string
-	for range e.NumChildren.V {
+	for i := range int(e.NumChildren.V) {
 		name, kid, err := s.read(in)
 		if err != nil {
 			return nil, err
 		}
 		sh.kids = append(sh.kids, kid)
-		sh.typ.fields = append(sh.typ.fields, field{name: name, typ: kid.typ})
+		sh.typ.fields = append(sh.typ.fields, field{name: name, typ: kid.typ, from: i})
 		if len(names) < 20 { // enough of a message
 			names = append(names, name+": "+kid.typ.declared)
 		}

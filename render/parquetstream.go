@@ -11,7 +11,10 @@ const (
 	fetchesAtOnce  = 16
 	mergeGap       = 64 << 10 // bytes between two ranges that one request fetches rather than two do
 	mergedMost     = 8 << 20
-	firstPages     = 4 << 20 // of all columns: what the first pages are guessed to have
+	wholeGroup     = 12 << 20 // of all columns: a row group that is fetched whole
+	manyLeaves     = 1000     // columns, of which a row group is fetched whole
+	wholeOfMany    = 48 << 20 // up to so many bytes: their own requests would never end
+	firstPages     = 4 << 20  // of all columns: what the first pages are guessed to have
 	firstPageMost  = 256 << 10
 	firstPageLeast = 8 << 10
 	aheadBudget    = 48 << 20 // of all columns: what is held and on its way

@@ -8,8 +8,10 @@ import (
 )
 
 const (
-	firstRows = 64   // rows that are made before the first are written
-	mostRows  = 4096 // that are made at once, of one column
+	firstRows = 64      // rows that are made before the first are written
+	mostRows  = 4096    // that are made at once, of one column
+	mostCells = 1 << 18 // that are made at once, of all columns
+	leastRows = 16
 )
 
 // rowWriter joins texts to rows. Cells hold as many texts as rows are asked for.
@@ -44,19 +46,20 @@ func show(ctx context.Context, w io.Writer, in source, outputs []output, s Spec)
 	if err != nil {
 		return err
 	}
+	if len(outputs) == 0 {
+		return &Error{Reason: "there is no column to show"}
+	}
 	if err = in.start(outputs, as); err != nil {
 		return err
 	}
 	t := newTaker(in, outputs, as)
 	out := newWriter(w, s.Output, t.columns)
-	if len(outputs) == 0 {
-		return &Error{Reason: "there is no column to show"}
-	}
 	left := int64(-1)
 	if s.Limit > 0 {
 		left = s.Limit
 	}
-	for most := firstRows; left != 0; most = min(most*4, mostRows) {
+	ceiling := min(max(mostCells/max(len(outputs), 1), leastRows), mostRows)
+	for most := min(firstRows, ceiling); left != 0; most = min(most*4, ceiling) {
 		if left > 0 {
 			most = int(min(int64(most), left))
 		}
@@ -118,7 +121,7 @@ func newTaker(in source, outputs []output, as style) *taker {
 			fallthrough
 		default:
 			c.cells.text = c.cells.own
-			c.cells.at = make([]span, mostRows)
+			c.cells.at = make([]span, max(min(mostCells/len(outputs), mostRows), leastRows))
 			for k := range c.cells.at {
 				c.cells.at[k] = span{0, uint32(len(c.cells.text))}
 			}

@@ -115,8 +115,8 @@ func (s *Set) addFS() {
 		"Opens sent back to look up the newest version.")
 	s.PrefetchedFiles = s.counter("lakefs_mount_prefetched_files_total",
 		"Files asked for before they were opened, in a directory that is being read in order.")
-	s.PrefetchedBytes = s.counter("lakefs_mount_prefetched_bytes_total", "Bytes of these files.")
-	s.PrefetchedUsed = s.counter("lakefs_mount_prefetched_used_total", "Those of these files that were opened then.")
+	s.PrefetchedBytes = s.counter("lakefs_mount_prefetched_bytes_total", "Bytes of the files asked for before they were opened.")
+	s.PrefetchedUsed = s.counter("lakefs_mount_prefetched_used_total", "Files asked for before they were opened that were opened then.")
 }
 
 func (s *Set) addStore() {
