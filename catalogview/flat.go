@@ -52,6 +52,9 @@ type directory struct {
 	// misses are the look-ups that found nothing, while there is no listing, since one
 	// was tried for that, which was tries times.
 	misses, tries int
+	// found: a look-up found something. With the next one it was probed, aside, whether
+	// one request tells of all that is in it: who opens two files opens more.
+	found, probed bool
 	place         *lru.Element
 	cost          int
 	purge         int // length of facts at which old ones are looked for

@@ -217,6 +217,10 @@ func (c *flat) launch(ctx context.Context, d *directory, name string, now time.T
 		d.flights = make(map[string]*flight)
 	}
 	d.flights[name] = f
+	if d.found && !d.probed && c.o.Probe > 1 && d.whole == nil && d.running == nil {
+		d.probed = true
+		c.probeAside(ctx, d.loc)
+	}
 	c.loads.Go(func() {
 		a, err := c.ask(ctx, d.loc, name)
 		err = because(ctx, err)
@@ -242,6 +246,7 @@ func (c *flat) land(d *directory, name string, f *flight) {
 		if f.answer.is == isAbsent && d.whole == nil {
 			d.misses++
 		}
+		d.found = d.found || f.answer.there()
 		kept := fact{answer: f.answer, seq: f.seq, at: f.begun}
 		if old.is == open {
 			kept.until = old.until

@@ -29,6 +29,21 @@ func (c *flat) probe(ctx context.Context, dir objectstore.Location) (bool, error
 	return l.count > 0, nil
 }
 
+// probeAside probes a directory for those who look up names in it later; nobody waits
+// for it, and an error tells nothing. flat.mu is held.
+func (c *flat) probeAside(ctx context.Context, dir objectstore.Location) {
+	ctx, seq, ok := c.begin(ctx, c.o.LoadTimeout)
+	if !ok {
+		return
+	}
+	c.loads.Go(func() {
+		_, _ = c.probe(ctx, dir)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.end(seq)
+	})
+}
+
 // beginProbe is a listing that begins now and that nobody else knows of.
 func (c *flat) beginProbe() *listing {
 	c.mu.Lock()

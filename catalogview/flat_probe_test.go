@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
@@ -34,6 +36,40 @@ func TestASmallDirectoryIsKnownByItsLookup(t *testing.T) {
 		if all, err := list(t.Context(), v, "db/t"); len(all) != c.files || err != nil {
 			t.Errorf("%d files: listed %q, %v", c.files, all, err)
 		}
+	}
+}
+
+// TestTwoFilesTellOfAll: of a directory that its parent's listing told of, the look-up
+// after one that found something asks for what else is in it, aside. Where one request
+// tells of all, later ones ask for nothing.
+func TestTwoFilesTellOfAll(t *testing.T) {
+	for _, c := range []struct {
+		more  int
+		third map[string]int
+	}{{5, none()}, {10, both()}} {
+		synctest.Test(t, func(t *testing.T) {
+			keys := []string{"d/a|1", "d/b|1", "d/c|1"}
+			for i := range c.more {
+				keys = append(keys, fmt.Sprintf("d/f%d|1", i))
+			}
+			v, s := bucketView(t, probing, keys...)
+			lookup(t, v, "db/t/d")
+			s.setOn(slow(100 * time.Millisecond))
+			for _, step := range []struct {
+				name string
+				want map[string]int
+			}{{"a", both()}, {"b", map[string]int{"list": 2, "stat": 1}}, {"c", c.third}} {
+				begin := time.Now()
+				got := s.requests(func() {
+					wantObject(t, v, "db/t/d/"+step.name, "1")
+					synctest.Wait() // for what is asked aside
+				})
+				wantRequests(t, fmt.Sprintf("%s, and %d more", step.name, c.more), got, step.want)
+				if took := time.Since(begin); took > 100*time.Millisecond {
+					t.Errorf("%s took %s: it waits for what is asked aside", step.name, took)
+				}
+			}
+		})
 	}
 }
 
