@@ -68,7 +68,7 @@ test-large: deps ## the tests that move gigabytes, one package at a time
 
 test-spark: deps ## the tests with PySpark, which is downloaded once into .cache/spark
 	@tools/spark.sh $(SPARK)
-	@MOUNTTEST_SPARK=$(CURDIR)/$(SPARK) GO="$(GO)" tools/test.sh $(MOUNTS) -p 1 -v -timeout $(LARGE_TIMEOUT) -run '^TestSpark$$' ./internal/testing/spark ./internal/testing/glueworld
+	@MOUNTTEST_SPARK=$(CURDIR)/$(SPARK) GO="$(GO)" tools/test.sh $(MOUNTS) -p 1 -v -timeout $(LARGE_TIMEOUT) -run '^TestSpark$$' ./internal/testing/spark ./internal/testing/glueworld ./render
 
 e2e: deps ## the mount's tests alone
 	@GO="$(GO)" tools/test.sh $(MOUNTS) -timeout $(TIMEOUT) ./fs/... ./cmd/... ./internal/testing/...

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/lakefs-mount/lakefs-mount/table"
@@ -73,9 +74,7 @@ func (d *ddl) external() (string, error) {
 		b.WriteString("\nPARTITIONED BY")
 		writeColumns(&b, d.keys)
 	}
-	if err := d.writeBuckets(&b); err != nil {
-		return "", err
-	}
+	d.writeBuckets(&b)
 	d.storage.write(&b)
 	b.WriteString("\nLOCATION " + sqlText(d.location()))
 	d.end(&b)
@@ -127,8 +126,11 @@ func (d *ddl) noteTable() {
 	if len(t.Storage.SkewedColumns) > 0 {
 		d.notef("Athena's tables have no skew: values of %s have directories of their own.", shownAll(t.Storage.SkewedColumns))
 	}
-	if n := t.Parameters[sparkSchema+"numBuckets"]; n != "" && n != "0" {
+	switch n := t.Parameters[sparkSchema+"numBuckets"]; {
+	case n != "" && n != "0":
 		d.notef("Bucketed by Spark, whose hash is not Hive's: no bucketing for Athena.")
+	case t.Storage.Buckets > 0 && !d.bucketed():
+		d.notef("Bucketed by %s, of which not all are columns here: no bucketing for Athena.", shownAll(t.Storage.BucketColumns))
 	}
 	d.notePartitions()
 }
@@ -152,21 +154,30 @@ func (d *ddl) notePartitions() {
 	d.notef("Partitions are added by MSCK REPAIR TABLE, or ALTER TABLE … ADD PARTITION.")
 }
 
-// writeBuckets writes CLUSTERED BY.
-func (d *ddl) writeBuckets(b *strings.Builder) error {
+// bucketed says that rows go to files by the hash of columns that the statement has.
+func (d *ddl) bucketed() bool {
 	s := d.t.Storage
 	if s.Buckets == 0 || len(s.BucketColumns) == 0 || d.t.DataSource() != "" {
-		return nil
+		return false
 	}
-	names := make([]string, len(s.BucketColumns))
-	for i, c := range s.BucketColumns {
-		if controls(c) {
-			return d.fail(c, "the name has control characters, which no statement can spell", "")
+	for _, name := range s.BucketColumns {
+		is := func(c ddlColumn) bool { return c.typ != "" && strings.EqualFold(c.Name, name) }
+		if !slices.ContainsFunc(d.data, is) {
+			return false
 		}
+	}
+	return true
+}
+
+func (d *ddl) writeBuckets(b *strings.Builder) {
+	if !d.bucketed() {
+		return
+	}
+	names := make([]string, len(d.t.Storage.BucketColumns))
+	for i, c := range d.t.Storage.BucketColumns {
 		names[i] = sqlName(c)
 	}
-	fmt.Fprintf(b, "\nCLUSTERED BY (%s) INTO %d BUCKETS", strings.Join(names, ", "), s.Buckets)
-	return nil
+	fmt.Fprintf(b, "\nCLUSTERED BY (%s) INTO %d BUCKETS", strings.Join(names, ", "), d.t.Storage.Buckets)
 }
 
 func shownAll(names []string) string {

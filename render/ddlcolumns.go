@@ -1,8 +1,10 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/lakefs-mount/lakefs-mount/table"
 )
@@ -52,10 +54,7 @@ func (d *ddl) columns(byPosition, asText bool) error {
 func (d *ddl) column(c table.Column, byPosition, asText bool, seen map[string]bool) (ddlColumn, error) {
 	out := ddlColumn{Column: c}
 	lower := strings.ToLower(c.Name)
-	switch {
-	case controls(c.Name):
-		return out, d.fail(c.Name, "the name has control characters, which no statement can spell", "")
-	case seen[lower]:
+	if seen[lower] {
 		return out, d.fail(c.Name, "there are two of that name, and Athena knows no case", "")
 	}
 	seen[lower] = true
@@ -63,18 +62,38 @@ func (d *ddl) column(c table.Column, byPosition, asText bool, seen map[string]bo
 	if err != nil {
 		return out, d.fail(c.Name, err.Error(), "")
 	}
-	why := noEqual(typ)
+	name, why := unspellable(c.Name), noEqual(typ)
 	switch {
-	case why == "":
+	case name == "" && why == "":
 		out.typ, out.note = athenaType(typ), typeNote(typ)
-	case asText:
+	case name == "" && asText:
 		out.typ, out.note = "string", fmt.Sprintf("%s, here its text: %s", shown(c.Type), why)
-	case byPosition:
-		return out, d.fail(c.Name, fmt.Sprintf("type %.100q: %s", c.Type, why), "the column cannot be left out either, for the files have columns by their place")
+	case byPosition || asText:
+		why = cmp.Or(name, fmt.Sprintf("type %.100q: %s", c.Type, why))
+		return out, d.fail(c.Name, why, "nor can it be left out, where the directories or the files have columns by their place")
 	default:
-		out.note = fmt.Sprintf("%s is left out: %s", shown(c.Type), why)
+		out.note = fmt.Sprintf("%s is left out: %s", shown(c.Type), cmp.Or(name, why))
 	}
 	return out, nil
+}
+
+// unspellable says why no statement can name a column so; "": it can.
+func unspellable(name string) string {
+	switch {
+	case controls(name):
+		return "its name has control characters"
+	case strings.ContainsAny(name, ".:"):
+		return "a column's name has no . and no : in Hive's language"
+	}
+	return ""
+}
+
+// plainField says that a field's name can stand in the text of a type, which is how the
+// catalog keeps it: without quotes.
+func plainField(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_. $", r)
+	})
 }
 
 // noEqual says why Athena has no such type; "": it has.
@@ -88,8 +107,8 @@ func noEqual(t table.Type) string {
 		}
 	}
 	for _, f := range t.Fields {
-		if controls(f.Name) {
-			return fmt.Sprintf("the name of its field %s cannot be spelled", shown(f.Name))
+		if t.Kind == table.TypeStruct && !plainField(f.Name) {
+			return fmt.Sprintf("the name of its field %s breaks the text of a type", shown(f.Name))
 		}
 		if why := noEqual(f.Type); why != "" {
 			return why

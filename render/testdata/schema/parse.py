@@ -47,8 +47,7 @@ def check(want):
     if scheme.lower() in ("s3", "s3a", "s3n"):
         want["Location"] = "s3://" + rest
     for part in "Columns", "Keys":
-        left_out = [f'-- "{n}" "{t}" is left out' in want["SQL"] for n, t in want[part] or []]
-        want[part] = [[n, want_type(t)] for (n, t), out in zip(want[part] or [], left_out) if not out]
+        want[part] = [[n, want_type(t)] for n, t in want[part] or []]
     return [f"{k}: {got[k]!r}, want {want[k]!r}" for k in got if got[k] != want[k]]
 
 

@@ -6,7 +6,11 @@ CREATE EXTERNAL TABLE `kinds`.`odd_names` (
   `tick``s` int COMMENT 'it\'s -- /* not */ a comment \\ \073',
   `größe` double,
   `1st` string,
-  `x;y--` struct<`tick``s`:int>
+  `x;y--` struct<`date`:int,`größe`:string,`a b`:date>
+  -- "user.id\x3b --" "string" is left out: a column's name has no . and no : in Hive's language
+  -- "ns:k" "bigint" is left out: a column's name has no . and no : in Hive's language
+  -- "hyphen" "struct<a-b:int>" is left out: the name of its field "a-b" breaks the text of a type
+  -- "quote" "array<struct<`tick``s`:int>>" is left out: the name of its field "tick`s" breaks the text of a type
 )
 PARTITIONED BY (
   `date` string COMMENT 'a word',
