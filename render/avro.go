@@ -42,7 +42,7 @@ type avroStep struct {
 }
 
 func openAvro(_ context.Context, src io.ReaderAt, size int64) (source, error) {
-	header, head, err := openAvroHeader(src, size)
+	header, blocks, err := openAvroHeader(src, size)
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +59,7 @@ func openAvro(_ context.Context, src io.ReaderAt, size int64) (source, error) {
 	}
 	var types avroTypes
 	return &avroSource{
-		header: header, schema: schema, columns: types.columns(schema), codec: codec,
-		stream: newAvroStream(src, head[header.end:], int64(len(head)), size),
+		header: header, schema: schema, columns: types.columns(schema), codec: codec, stream: blocks,
 	}, nil
 }
 

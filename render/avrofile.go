@@ -7,54 +7,68 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/lakefs-mount/lakefs-mount/format"
 )
 
-// What an Avro file may ask for. Writers make blocks of 16 KiB to some MiB.
 const (
 	avroFirstRead = 256 << 10 // the header, and the first rows with it
-	maxAvroHeader = 16 << 20
-	maxAvroBlock  = 64 << 20 // as stored, and unpacked
+	maxAvroBlock  = 64 << 20  // as stored, and unpacked: writers make blocks of 16 KiB to some MiB
 )
 
-// avroHeader is what an object container file begins with.
+// avroHeader is what of a file's header its rows are read by.
 type avroHeader struct {
-	meta   []avroMeta
 	schema []byte // JSON
 	codec  string
 	sync   [16]byte // ends each block
-	end    int64    // where the blocks begin
-}
-
-// avroMeta is an entry of a header, in the file's order.
-type avroMeta struct {
-	key   string
-	value []byte
 }
 
 // errMore: the bytes end before what is read of them does.
 var errMore = errors.New("it ends too early")
 
-// openAvroHeader reads the header of the size bytes of src, mostly in one read. It also
-// returns the bytes that were read, from the file's first on.
-func openAvroHeader(src io.ReaderAt, size int64) (*avroHeader, []byte, error) {
-	for n := int64(avroFirstRead); ; n *= 4 {
-		n = min(n, size, maxAvroHeader)
-		head := make([]byte, n)
-		if got, err := src.ReadAt(head, 0); got < len(head) {
-			return nil, nil, readFailed(err)
-		}
-		h, err := parseAvroHeader(head)
+// openAvroHeader reads the header of the size bytes of src, mostly in one read, and gives
+// what it read behind it to the stream of the blocks.
+func openAvroHeader(src io.ReaderAt, size int64) (*avroHeader, *avroStream, error) {
+	first := make([]byte, min(avroFirstRead, size))
+	if n, err := src.ReadAt(first, 0); n < len(first) {
+		return nil, nil, readFailed(err)
+	}
+	read, err := format.ReadAvroHeader(avroBegun{src, first}, size)
+	switch bad := (*format.Error)(nil); {
+	case errors.As(err, &bad):
+		return nil, nil, &Error{Reason: bad.Reason}
+	case err != nil:
+		return nil, nil, err
+	}
+	h := &avroHeader{codec: "null", sync: read.Sync}
+	for _, m := range read.Metadata {
 		switch {
-		case err == nil:
-			return h, head, nil
-		case !errors.Is(err, errMore):
-			return nil, nil, &Error{Reason: "it is no Avro file: " + err.Error()}
-		case n == size:
-			return nil, nil, &Error{Reason: "it ends within its header", Remedy: "write the file again"}
-		case n == maxAvroHeader:
-			return nil, nil, &Error{Reason: fmt.Sprintf("its header is longer than %d MiB", maxAvroHeader>>20)}
+		case m.Key == "avro.schema":
+			h.schema = m.Value
+		case m.Key == "avro.codec" && len(m.Value) > 0:
+			h.codec = string(m.Value)
 		}
 	}
+	if h.schema == nil {
+		return nil, nil, &Error{Reason: "its header has no avro.schema", Remedy: remedyDamaged}
+	}
+	if read.Length > int64(len(first)) {
+		return h, newAvroStream(src, nil, read.Length, size), nil
+	}
+	return h, newAvroStream(src, first[read.Length:], int64(len(first)), size), nil
+}
+
+// avroBegun is a file whose first bytes are there.
+type avroBegun struct {
+	io.ReaderAt
+	first []byte
+}
+
+func (b avroBegun) ReadAt(p []byte, off int64) (int, error) {
+	if off+int64(len(p)) <= int64(len(b.first)) {
+		return copy(p, b.first[off:]), nil
+	}
+	return b.ReaderAt.ReadAt(p, off)
 }
 
 // readFailed is the error of a read that gave less than a file of its size has.
@@ -63,40 +77,6 @@ func readFailed(err error) error {
 		return &Error{Reason: "it ends before its size", Remedy: "it was changed meanwhile: try again"}
 	}
 	return err
-}
-
-func parseAvroHeader(b []byte) (*avroHeader, error) {
-	r := avroBytes{in: b}
-	if magic := r.take(4); r.err != nil || string(magic) != "Obj\x01" {
-		return nil, fmt.Errorf("it begins with %q", b[:min(4, len(b))])
-	}
-	h := &avroHeader{codec: "null"}
-	for {
-		count := r.count()
-		if count == 0 || r.err != nil {
-			break
-		}
-		for ; count > 0 && r.err == nil; count-- {
-			h.meta = append(h.meta, avroMeta{key: string(r.lengthy()), value: r.lengthy()})
-		}
-	}
-	copy(h.sync[:], r.take(16))
-	if r.err != nil {
-		return nil, r.err
-	}
-	h.end = int64(r.at)
-	for _, m := range h.meta {
-		switch {
-		case m.key == "avro.schema":
-			h.schema = m.value
-		case m.key == "avro.codec" && len(m.value) > 0:
-			h.codec = string(m.value)
-		}
-	}
-	if h.schema == nil {
-		return nil, errors.New("its header has no avro.schema")
-	}
-	return h, nil
 }
 
 // avroBytes reads Avro's binary encoding. The first error stays, and all that is read

@@ -111,6 +111,9 @@ func (s *avroStream) peek(ctx context.Context, n int) ([]byte, error) {
 		}
 	}
 	if len(s.have) < n {
+		if s.err != nil && ctx.Err() != nil {
+			return nil, ctx.Err() // which is what the read failed for
+		}
 		return s.have, s.err
 	}
 	return s.have[:n], nil
