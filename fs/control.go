@@ -100,6 +100,8 @@ func (c *controlDir) Lookup(ctx context.Context, base string, out *fuse.EntryOut
 			return nil, c.fs.fail("control", path, err)
 		}
 		return c.transactionsOf(ctx, dir, out), 0
+	case (base == rowsName || base == footerName) && c.fs.hasText(dir):
+		return c.text(ctx, dir, base, out), 0
 	case base == "ctl" && dir == "":
 		n := &ctlNode{fs: c.fs, ino: c.fs.names.inode(path), owner: fuse.Owner{Uid: c.fs.UID, Gid: c.fs.GID}, command: c.fs.command}
 		n.attributes(&out.Attr)
@@ -146,6 +148,11 @@ func (c *controlDir) OpendirHandle(ctx context.Context, _ uint32) (gofs.FileHand
 	list := []fuse.DirEntry{{Name: "staged", Mode: syscall.S_IFDIR, Ino: c.fs.names.inode(child(child(dir, controlName), "staged"))}}
 	if strings.Count(dir, "/") == 1 {
 		list = append(list, fuse.DirEntry{Name: transactionsName, Mode: syscall.S_IFDIR, Ino: c.fs.names.inode(child(child(dir, controlName), transactionsName))})
+	}
+	if c.fs.hasText(dir) {
+		for _, n := range []string{rowsName, footerName} {
+			list = append(list, fuse.DirEntry{Name: n, Mode: syscall.S_IFDIR, Ino: c.fs.names.inode(child(child(dir, controlName), n))})
+		}
 	}
 	for _, n := range names {
 		list = append(list, fuse.DirEntry{Name: n, Mode: syscall.S_IFREG, Ino: c.fs.names.inode(child(child(dir, controlName), n))})

@@ -67,8 +67,8 @@ func TestControlFilesOfEachLevel(t *testing.T) {
 	l := mounttest.Mount(t, mounttest.Options{Tables: treeTables()})
 	wantNames(t, l, ".lakefs", "ctl", "jobs.json", "staged", "stats", "status.json", "version")
 	wantNames(t, l, "sales/.lakefs", "entry.json", "staged", "status.json")
-	wantNames(t, l, "sales/orders/.lakefs", "entry.json", "schema.sql", "staged", "status.json", "txn")
-	wantNames(t, l, "sales/orders/dt=2026-01-01/.lakefs", "staged", "status.json")
+	wantNames(t, l, "sales/orders/.lakefs", "entry.json", "footer", "rows", "schema.sql", "staged", "status.json", "txn")
+	wantNames(t, l, "sales/orders/dt=2026-01-01/.lakefs", "footer", "rows", "staged", "status.json")
 	wantErrno(t, "entry.json of a manifest's partition", statErr(l, "sales/orders/dt=2026-01-01/.lakefs/entry.json"), syscall.ENOENT)
 	for _, path := range []string{"sales/.lakefs/version", ".lakefs/x", ".lakefs/entry.json", ".lakefs/staged/x"} {
 		wantErrno(t, "stat "+path, statErr(l, path), syscall.ENOENT)

@@ -116,6 +116,8 @@ type Config struct {
 	// SchemaSQL says in SQL how a table is made; an error where that cannot be said, which
 	// is EIO. nil: tables have no schema.sql.
 	SchemaSQL func(t *table.Table) (string, error)
+	// Renderer makes the texts of .lakefs/rows and .lakefs/footer; nil: there are none.
+	Renderer Renderer
 	// StoreStatus tells what status.json shows of the store; nil: nothing.
 	StoreStatus func() any
 }

@@ -30,8 +30,8 @@ func TestPartitionsAreStreamed(t *testing.T) {
 	if len(lines) != 7 || lines[0] != "0" || lines[1] != fmt.Sprint(n) || lines[2] != lines[3] || lines[4] != "1" || lines[5] != "many" {
 		t.Errorf("partitions.jsonl: %q", got)
 	}
-	wantNames(t, l, "db/many/.lakefs", "entry.json", "partitions.jsonl", "schema.sql", "staged", "status.json", "txn")
-	wantNames(t, l, "db/t/.lakefs", "entry.json", "partitions.jsonl", "schema.sql", "staged", "status.json", "txn")
+	wantNames(t, l, "db/many/.lakefs", "entry.json", "footer", "partitions.jsonl", "rows", "schema.sql", "staged", "status.json", "txn")
+	wantNames(t, l, "db/t/.lakefs", "entry.json", "footer", "partitions.jsonl", "rows", "schema.sql", "staged", "status.json", "txn")
 	wantErrno(t, "open for writing", openErr(l, "db/many/.lakefs/partitions.jsonl", syscall.O_WRONLY), syscall.EPERM)
 	wantErrno(t, "of a partition", statErr(l, "db/t/dt=1/.lakefs/partitions.jsonl"), syscall.ENOENT)
 	wantErrno(t, "of a database", statErr(l, "db/.lakefs/partitions.jsonl"), syscall.ENOENT)
@@ -52,7 +52,7 @@ func TestPartitionsThatAreNotTheCatalogs(t *testing.T) {
 	t.Parallel()
 	plain := mounttest.GlueTable{Table: mounttest.Table{Database: "db", Name: "plain", Format: "csv"}}
 	l := mountGlue(t, mounttest.Options{}, plain)
-	wantNames(t, l, "db/plain/.lakefs", "entry.json", "schema.sql", "staged", "status.json", "txn")
+	wantNames(t, l, "db/plain/.lakefs", "entry.json", "footer", "rows", "schema.sql", "staged", "status.json", "txn")
 	wantErrno(t, "stat", statErr(l, "db/plain/.lakefs/partitions.jsonl"), syscall.ENOENT)
 }
 
@@ -96,18 +96,18 @@ func TestPartitionEntries(t *testing.T) {
 		if got := l.MustSh(`jq -c '.Partition.Values' ` + dir + `/.lakefs/entry.json`); got != want+"\n" {
 			t.Errorf("%s: entry.json of %q, want %s", dir, got, want)
 		}
-		wantNames(t, l, dir+"/.lakefs", "entry.json", "staged", "status.json")
+		wantNames(t, l, dir+"/.lakefs", "entry.json", "footer", "rows", "staged", "status.json")
 	}
 	l.MustSh(`mkdir db/t/dt=7`)
 	for _, dir := range []string{"db/two/dt=1", "db/two/dt=1/k=x/sub", "db/t/dt=7"} {
-		wantNames(t, l, dir+"/.lakefs", "staged", "status.json")
+		wantNames(t, l, dir+"/.lakefs", "footer", "rows", "staged", "status.json")
 		wantErrno(t, dir, statErr(l, dir+"/.lakefs/entry.json"), syscall.ENOENT)
 	}
 	l.MustSh(`ls db/t/dt=1 db/t`)
 	l.Catalog.Server.Reset()
-	wantNames(t, l, "db/t/.lakefs", "entry.json", "partitions.jsonl", "schema.sql", "staged", "status.json", "txn")
+	wantNames(t, l, "db/t/.lakefs", "entry.json", "footer", "partitions.jsonl", "rows", "schema.sql", "staged", "status.json", "txn")
 	wantNames(t, l, "db/.lakefs", "entry.json", "staged", "status.json")
-	wantNames(t, l, "db/t/dt=1/.lakefs", "entry.json", "staged", "status.json")
+	wantNames(t, l, "db/t/dt=1/.lakefs", "entry.json", "footer", "rows", "staged", "status.json")
 	if asked := l.Catalog.Server.Requests(); len(asked) > 0 {
 		t.Errorf("listing control directories asks the catalog: %v", asked)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"log/slog"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"github.com/lakefs-mount/lakefs-mount/internal/operation"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
@@ -60,13 +62,14 @@ func (s *lineSource) whole() string {
 	return b.String()
 }
 
-func (s *lineSource) open() *linesHandle {
-	f := &FS{Config: Config{Log: slog.New(slog.DiscardHandler), RequestTimeout: 1 << 40}}
-	return &linesHandle{fs: f, path: "db/t/.lakefs/partitions.jsonl", lines: s.lines, turn: make(chan struct{}, 1)}
+func (s *lineSource) open() *streamHandle {
+	f := &FS{Config: Config{Log: slog.New(slog.DiscardHandler), RequestTimeout: 1 << 40}, operations: operation.NewIDs()}
+	open := func(ctx context.Context) (io.ReadCloser, error) { return readLines(s.lines(ctx), partitionsBroke), nil }
+	return &streamHandle{fs: f, path: "db/t/.lakefs/partitions.jsonl", open: open, turn: make(chan struct{}, 1)}
 }
 
 // read is one request.
-func read(t *testing.T, h *linesHandle, off int64, size int) (string, syscall.Errno) {
+func read(t *testing.T, h *streamHandle, off int64, size int) (string, syscall.Errno) {
 	t.Helper()
 	dest := make([]byte, size)
 	r, e := h.Read(t.Context(), dest, off)
@@ -80,7 +83,7 @@ func read(t *testing.T, h *linesHandle, off int64, size int) (string, syscall.Er
 	return string(got), 0
 }
 
-func release(t *testing.T, h *linesHandle) {
+func release(t *testing.T, h *streamHandle) {
 	t.Helper()
 	if e := h.Release(t.Context()); e != 0 {
 		t.Error(e)

@@ -67,6 +67,11 @@ func (f *FS) endWith(ctx context.Context, cancel func()) (stop func()) {
 	if !f.flat {
 		return func() {} // a disk answers
 	}
+	return f.endWithCaller(ctx, cancel)
+}
+
+// endWithCaller is endWith for what takes long wherever the bytes lie.
+func (f *FS) endWithCaller(ctx context.Context, cancel func()) (stop func()) {
 	over := make(chan struct{})
 	ended := context.AfterFunc(ctx, func() { f.whenDying(over, thread(ctx), cancel) })
 	return func() {

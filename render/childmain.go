@@ -22,7 +22,7 @@ import (
 // childSpace more. The collector works against childHeap; what remains is stacks, the
 // runtime's tables and a last large allocation.
 const (
-	childSpace = 224 << 20
+	childSpace = 160 << 20
 	childHeap  = 144 << 20
 	childStack = 32 << 20 // of one goroutine: recursion of a damaged file
 	childFiles = 16

@@ -16,6 +16,7 @@ func (e *entry) judge() error {
 	var from string
 	e.Kind, from = e.kind()
 	e.NullName = HiveNull
+	e.Strict = e.dialect.refusesUnknown()
 	switch e.Kind {
 	case View:
 		e.Class, e.Reason = ClassView, "a view has no files"

@@ -68,7 +68,7 @@ func TestManifestOfTheSeedLoads(t *testing.T) {
 		Storage: Storage{
 			OutputFormat: "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat", SerdeProperties: map[string]string{},
 		},
-		Readable: true, Writable: true,
+		Strict: true, Readable: true, Writable: true,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

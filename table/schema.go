@@ -142,7 +142,7 @@ func (e *entry) settleColumns(schema *sparkSchema) error {
 		e.Columns = schema.columns
 	case schema != nil:
 		e.Columns = schema.partitionsLast(e.Keys, partCols)
-	case e.placeholderColumns():
+	case e.PlaceholderColumns():
 		e.Columns = nil
 	}
 	return nil

@@ -140,6 +140,10 @@ type Table struct {
 	// Notes are what a user of the table should know though it can be used: rule 11.
 	Notes []string
 
+	// Strict: what the entry holds that is not known, and nested columns, are refused
+	// where its rows are shown (a manifest's, rule 47). Then Writable is false.
+	Strict bool
+
 	Readable, Writable bool
 	Reason             string // why not readable or not writable; several joined by "; "
 	Class              Class

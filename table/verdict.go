@@ -184,15 +184,15 @@ func knownSerdeProperty(key string) bool {
 	return false
 }
 
-// placeholderColumns says that the columns are Spark's stand-in of a data source
+// PlaceholderColumns says that the columns are Spark's stand-in of a data source
 // table: one, "col array<string>".
-func (e *entry) placeholderColumns() bool {
-	return e.provider() != "" && len(e.Columns) == 1 && e.Columns[0].Name == "col" && e.Columns[0].Type == "array<string>"
+func (t *Table) PlaceholderColumns() bool {
+	return t.provider() != "" && len(t.Columns) == 1 && t.Columns[0].Name == "col" && t.Columns[0].Type == "array<string>"
 }
 
 // nestedColumns names the columns that hold others.
 func (e *entry) nestedColumns() []string {
-	if e.placeholderColumns() {
+	if e.PlaceholderColumns() {
 		return nil
 	}
 	var r []string

@@ -46,6 +46,7 @@ type lake struct {
 	attr      *attr.Store
 	cache     *cache.Cache
 	disk      *cache.Disk // nil: none
+	children  *render.Children
 	metrics   *lakemetrics.Set
 	fs        *fs.FS
 
@@ -191,6 +192,8 @@ func (l *lake) open(ctx context.Context, r *request) error {
 	}
 	l.cache = cache.New(cache.Options{Budget: memory, Rested: debug.FreeOSMemory})
 	l.closers = append(l.closers, func() error { l.cache.Close(); return nil })
+	l.children = render.NewChildren(render.Options{Deadline: r.settings.IOTimeout + requestSlack})
+	l.closers = append(l.closers, l.children.Close)
 	l.view, l.catalog = newTree(r, parts{l.store, roots, l.log, l.metrics})
 	l.closers = append(l.closers, l.catalog.Close, l.view.Close)
 	l.committer = commit.New(commit.Options{
@@ -245,7 +248,7 @@ func (l *lake) config(r *request) fs.Config {
 		RenameLimit:   v.RenameLimit, LocalDirectories: filepath.Join(v.StateDir, "directories"), StoreStatus: statusOfStore(r, l.store),
 		Passthrough: os.Geteuid() == 0 && !v.NoPassthrough, TemporaryLinger: v.TemporaryLinger,
 		TemporaryNames: r.names.temporary, LocalNames: r.names.local, BackupNames: r.names.backup,
-		WriteEntries: writesEntries(r), SchemaSQL: render.SchemaSQL,
+		WriteEntries: writesEntries(r), SchemaSQL: render.SchemaSQL, Renderer: renderer{l.children},
 		Deregistrar: deregistrar(r, l.view), DeregisterAfter: v.DeregisterAfter,
 	}
 }
