@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
+	"github.com/lakefs-mount/lakefs-mount/internal/operation"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
@@ -316,5 +318,21 @@ func TestGlueNames(t *testing.T) {
 	}
 	if s.requests != 0 {
 		t.Errorf("%d requests", s.requests)
+	}
+}
+
+// A failed call tells, beside its text, for which operation it was made, and what the
+// service calls it.
+func TestAFailedGlueCallTellsItsOperation(t *testing.T) {
+	t.Parallel()
+	ctx := operation.NewIDs().New(t.Context())
+	g := glueThatSays(&said{say: always(http.StatusBadRequest, `{"__type":"GlueEncryptionException"}`)}) //nolint:bodyclose // who asks closes it
+	_, err := g.Database(ctx, "sales")
+	var got []string
+	for _, a := range operation.Attrs(fmt.Errorf("list: %w", err)) {
+		got = append(got, a.String())
+	}
+	if want := []string{operation.Of(ctx).Attr().String(), "object=sales", "status=400", "request_id=id-1"}; !slices.Equal(got, want) {
+		t.Errorf("attributes are %q, want %q (%v)", got, want, err)
 	}
 }

@@ -37,7 +37,7 @@ func TestLingeringNamesAreTriedAgainWhenTheStoreAnswersNot(t *testing.T) {
 	l.Proxy.Down()
 	write(t, l, csvDir+"/a.tmp", "mine\n")
 	l.Eventually("it was tried three times", 50*time.Second, func() bool {
-		return l.Sh(`grep -q 'publishes.*error.* [3-9]$' .lakefs/stats`).Code == 0
+		return l.Sh(`grep -q 'publish_seconds_count.*error.* [3-9]$' .lakefs/stats`).Code == 0
 	})
 	wantContent(t, l, csvDir+"/a.tmp", "mine\n")
 	l.MustSh(`cd ` + csvDir + `; echo more >> a.tmp; cat a.tmp`)

@@ -192,11 +192,11 @@ func statistic(t *testing.T, l *mounttest.Lake, series string) int64 {
 	}
 	_, rest, found := strings.Cut("\n"+text, "\n"+series+" ")
 	line, _, _ := strings.Cut(rest, "\n")
-	n, err := strconv.ParseInt(line, 10, 64)
+	n, err := strconv.ParseFloat(line, 64)
 	if !found || err != nil {
 		t.Fatalf("no %s in the stats: %v", series, err)
 	}
-	return n
+	return int64(n)
 }
 
 // wantPeak asserts that the daemon never had more memory than so many MiB. One

@@ -148,7 +148,7 @@ func TestDiskCacheOutlivesTheMount(t *testing.T) {
 		t.Errorf("status.json: %+v", d)
 	}
 	stats := lake.MustSh("cat .lakefs/stats")
-	for _, want := range []string{"disk_cache_misses_total 0\n", "disk_cache_limit_bytes 268435456\n"} {
+	for _, want := range []string{"disk_cache_misses_total 0\n", "disk_cache_limit_bytes 2.68435456e+08\n"} {
 		if !strings.Contains(stats, "lakefs_mount_"+want) {
 			t.Errorf("stats lack %q", want)
 		}
