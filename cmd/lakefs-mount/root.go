@@ -48,7 +48,8 @@ func (p *program) rootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	root.AddCommand(p.mountCommand(), p.unmountCommand(), p.statusCommand(), p.recoverCommand(),
-		p.commitCommand(), p.abortCommand(), p.repairCommand(), p.setFormatCommand(), p.schemaCommand(), p.refreshCommand(), p.warmCommand(), p.renderCommand(), p.duCommand(), p.checkCommand(), p.demoCommand(), p.versionCommand())
+		p.commitCommand(), p.abortCommand(), p.repairCommand(), p.setFormatCommand(), p.schemaCommand(), p.rowsCommand(), p.duCommand(),
+		p.refreshCommand(), p.warmCommand(), p.renderCommand(), p.checkCommand(), p.demoCommand(), p.versionCommand())
 	return root
 }
 
