@@ -237,6 +237,7 @@ func specOf(ctx context.Context, path string) (spec render.Spec, mounted bool, e
 	if err != nil {
 		return spec, true, fmt.Errorf("ask the mount for the rows of %q: %w; the reason is in %s, and in the mount's log", path, bare(err), shellQuote(filepath.Join(dir, ".lakefs/status.json")))
 	}
+	spec.Name = path
 	return spec, true, nil
 }
 
