@@ -99,10 +99,39 @@ func (p *program) rowsCommand() *cobra.Command {
 	cmd.Flags().StringSliceVar(&flags.columns, "columns", nil, "the columns to show, in this order: NAME,NAME (default all)")
 	cmd.Flags().Int64Var(&flags.limit, "limit", 0, fmt.Sprintf("how many rows; 0: all (default all, of a table %d)", tableRows))
 	cmd.Flags().StringVar(&flags.format, "format", "", "jsonl, csv or table (default table on a terminal, else jsonl)")
-	if err := cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(rowsFormats(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	err := errors.Join(
+		cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(rowsFormats(), cobra.ShellCompDirectiveNoFileComp)),
+		cmd.RegisterFlagCompletionFunc("columns", completeColumns),
+	)
+	if err != nil {
 		panic(err) // there is no such flag
 	}
 	return cmd
+}
+
+// completeColumns completes the last of some names with those of the file's table, once
+// the file is named.
+func completeColumns(cmd *cobra.Command, args []string, typed string) (all []cobra.Completion, _ cobra.ShellCompDirective) {
+	const none = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	if len(args) == 0 {
+		return nil, none
+	}
+	path, err := absolute("FILE", args[0])
+	if err != nil {
+		return nil, none
+	}
+	spec, _, err := specOf(cmd.Context(), resolved(path))
+	if err != nil {
+		return nil, none
+	}
+	before := typed[:strings.LastIndexByte(typed, ',')+1]
+	for _, c := range spec.Columns {
+		all = append(all, before+c.Name)
+	}
+	for _, k := range spec.Keys {
+		all = append(all, before+k.Name)
+	}
+	return all, none
 }
 
 // check refuses what cannot be meant.

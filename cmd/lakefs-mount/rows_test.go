@@ -125,14 +125,14 @@ func TestRowsOfAFileOutside(t *testing.T) {
 func TestRowsThatAMountDoesNotHave(t *testing.T) {
 	lake := rowsLake(t)
 	for name, want := range map[string]string{
-		"db/csv/a.csv":                  "which is text: cat",
-		"db/orc/a.orc":                  "of the format orc: rows are shown of Parquet and Avro",
-		"db/t.json":                     "a catalog entry",
-		"db/t/.lakefs/status.json":      "neither a Parquet",
-		inPartition + "none.parquet":    "no such file",
-		inPartition + "cut.parquet":     "cut.parquet",
-		inPartition:                     "is a directory",
-		"db/wrong/a.parquet":            `column "id"`,
+		"db/csv/a.csv":               "which is text: cat",
+		"db/orc/a.orc":               "of the format orc: rows are shown of Parquet and Avro",
+		"db/t.json":                  "a catalog entry",
+		"db/t/.lakefs/status.json":   "neither a Parquet",
+		inPartition + "none.parquet": "no such file",
+		inPartition + "cut.parquet":  "cut.parquet",
+		inPartition:                  "is a directory",
+		"db/wrong/a.parquet":         `column "id"`,
 	} {
 		if r := lake.Run("rows", lake.Path(name)); r.Code != exitFailed || !strings.Contains(r.Err, want) || r.Out != "" {
 			t.Errorf("%s: exit code %d, %q %q, want %q", name, r.Code, r.Out, r.Err, want)
@@ -247,7 +247,11 @@ func TestRowsOfADeadMount(t *testing.T) {
 }
 
 func TestRowsComplete(t *testing.T) {
+	lake := rowsLake(t)
 	for _, tt := range []struct{ args, want []string }{
+		{[]string{"rows", lake.Path(inPartition + "many.parquet"), "--columns", "id,"}, []string{"id,name", "id,more", "id,dt"}},
+		{[]string{"rows", "--columns", ""}, []string{":6"}},
+		{[]string{"rows", "none", "--columns", ""}, []string{":6"}},
 		{[]string{"rows", "--format", ""}, rowsFormats()},
 		{[]string{"rows", "--c"}, []string{"--columns"}},
 		{[]string{"ro"}, []string{"rows"}},
