@@ -223,6 +223,9 @@ func (f *FS) openCache(o objectstore.Object, file *os.File) *cache.Handle {
 			return io.NopCloser(io.NewSectionReader(file, off, n)), nil
 		}
 		_, body, err := f.Store.Read(ctx, o, off, n)
+		if err == nil {
+			f.verified.note(o) // before its bytes are there: who finds them need not ask
+		}
 		return body, err
 	}
 	if f.Disk != nil && file == nil {
