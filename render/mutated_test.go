@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +10,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/lakefs-mount/lakefs-mount/format"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mutated"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/renderfiles"
@@ -29,8 +32,24 @@ const (
 	damagedText   = 8 << 20 // more is not read of one
 )
 
+// wholes are made once.
+var wholes struct { //nolint:gochecknoglobals // of the tests
+	sync.Mutex
+	files []mutated.File
+}
+
 // wholeFiles are small files of all kinds, to be damaged.
 func wholeFiles(tb testing.TB) []mutated.File {
+	tb.Helper()
+	wholes.Lock()
+	defer wholes.Unlock()
+	if wholes.files == nil {
+		wholes.files = makeWholeFiles(tb)
+	}
+	return wholes.files
+}
+
+func makeWholeFiles(tb testing.TB) []mutated.File {
 	tb.Helper()
 	dir, made := renderfiles.Make(tb)
 	var files []mutated.File
@@ -71,13 +90,17 @@ func damaged(files []mutated.File, seed uint64, n int) []mutated.File {
 var errEnough = errors.New("enough")
 
 // some takes so many bytes and then fails, as a pipe that is closed.
-type some struct{ left int }
+type some struct {
+	left  int
+	lines int64
+}
 
 func (w *some) Write(p []byte) (int, error) {
 	if w.left < len(p) {
 		return 0, errEnough
 	}
 	w.left -= len(p)
+	w.lines += int64(bytes.Count(p, []byte("\n")))
 	return len(p), nil
 }
 
@@ -145,16 +168,22 @@ func footerOfFile(t *testing.T, f mutated.File) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), damagedTime)
 	defer cancel()
-	src := strings.NewReader(string(f.Data))
+	src := bytes.NewReader(f.Data)
 	return Footer(ctx, &some{left: damagedText}, src, src.Size(), Spec{Name: f.Name, Kind: KindFooter, Format: f.Format})
 }
 
+// rowsOf reads a file's rows. What has no error has all rows that the footer tells of: a
+// damaged page is not taken for the end.
 func rowsOf(t *testing.T, f mutated.File) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), damagedTime)
 	defer cancel()
-	src := strings.NewReader(string(f.Data))
-	return Rows(ctx, &some{left: damagedText}, src, src.Size(), Spec{Name: f.Name, Kind: KindRows, Format: f.Format, Output: OutputJSONL})
+	src, w := bytes.NewReader(f.Data), some{left: damagedText}
+	err := Rows(ctx, &w, src, src.Size(), Spec{Name: f.Name, Kind: KindRows, Format: f.Format, Output: OutputJSONL})
+	if rows, known, told := format.Rows(f.Format, src, src.Size()); err == nil && (told != nil || known && rows != w.lines) {
+		t.Errorf("%s with %s: %d rows without an error, its footer says %d, %v", f.Name, f.How, w.lines, rows, told)
+	}
+	return err
 }
 
 // TestRowsOfPlainColumnsBesideEncryptedOnes: a file whose footer is plain shows the
