@@ -33,7 +33,7 @@ const (
 )
 
 // wholes are made once.
-var wholes struct { //nolint:gochecknoglobals // of the tests
+var wholes struct {
 	sync.Mutex
 	files []mutated.File
 }

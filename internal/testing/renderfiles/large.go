@@ -37,8 +37,8 @@ func Large(tb testing.TB) (pieces map[int64]string, size int64) {
 						binary.LittleEndian.PutUint64(body[8*i:], uint64(i*c)) //nolint:gosec // small
 					}
 				}
-				page := dataPage(largeRows, format.Plain, body)
-				raw, err := thrift.Marshal(&thrift.CompactProtocol{}, &page.header)
+				of := dataPage(largeRows, format.Plain, body)
+				raw, err := thrift.Marshal(&thrift.CompactProtocol{}, &of.header)
 				must(tb, err)
 				pieces[at] = string(raw)
 				if p == 0 {
