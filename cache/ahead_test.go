@@ -45,3 +45,17 @@ func TestInPartsFetchesWhatIsRead(t *testing.T) {
 	}
 	checkRead(t, h, s, 0, 640*kib)
 }
+
+func TestExactlyFetchesWhatIsRead(t *testing.T) {
+	c, _ := newCache(t, 64)
+	s := newSource("f", 640*kib)
+	h := open(t, c, s)
+	h.Exactly()
+	for off := 0; off < 256*kib; off += 64 * kib {
+		checkRead(t, h, s, off, 64*kib)
+	}
+	want := []fetched{{0, 64 * kib}, {64 * kib, 64 * kib}, {128 * kib, 64 * kib}, {192 * kib, 64 * kib}}
+	if got := s.fetches(); !slices.Equal(got, want) {
+		t.Errorf("fetches: %v, want %v", got, want)
+	}
+}

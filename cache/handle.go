@@ -33,6 +33,7 @@ type Handle struct {
 		active int // reads at work
 		closed bool
 		parts  bool // see InParts
+		exact  bool // see Exactly
 	}
 
 	// Guarded by Cache.mu.
@@ -64,6 +65,14 @@ func (h *Handle) InParts() {
 	h.mu.parts = true
 }
 
+// Exactly says that the reader reads ahead by itself: its reads fetch the units that they
+// touch, and no more. It is InParts, too.
+func (h *Handle) Exactly() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.parts, h.mu.exact = true, true
+}
+
 func (h *Handle) inParts() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,6 +95,9 @@ func (h *Handle) ahead(first, last int64) (until int64) {
 	c := h.cache
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.mu.exact {
+		return last + 1
+	}
 	until = h.mu.ahead.next(first, last, limits{
 		count: c.units(h.file.version.Size), part: c.partOf(h.file), window: c.share(h),
 		start: c.perBlock, gap: c.perBlock / 2, back: 8 * c.perBlock, whole: h.file.version.Size <= c.whole && !h.mu.parts,

@@ -240,14 +240,18 @@ func (n *textNode) version(ctx context.Context) (t Text, o objectstore.Object, v
 	return t, o, v, fmt.Errorf("%w: %s", errContradiction, err.Error())
 }
 
-// openParts is openVersion for a reader of parts, which begins at the end of what is
-// columnar.
+// openParts is openVersion for a Renderer, which knows what it will read, and begins at
+// the end of what is columnar.
 func (f *FS) openParts(ctx context.Context, o objectstore.Object, columnar bool) (opened, error) {
 	if _, local := f.Store.(objectstore.Opener); local {
-		return f.openVersion(ctx, o)
+		v, err := f.openVersion(ctx, o)
+		if err == nil {
+			v.handle.Exactly()
+		}
+		return v, err
 	}
 	h := f.openCache(o, nil)
-	h.InParts()
+	h.Exactly()
 	asked, err := h.Begin(ctx, columnar)
 	if err = f.confirm(ctx, o, asked, err); err == nil {
 		f.verified.note(o)
