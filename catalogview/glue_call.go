@@ -106,10 +106,22 @@ func glueAttempt[T any](
 		}
 		err = failure
 	}
-	if !x.start.IsZero() && r.g.o.Observe != nil {
+	r.observe(ctx, c, x, err)
+	return out, err
+}
+
+// observe tells of a request, if one was made.
+func (r *glueRetrier) observe(ctx context.Context, c glueCall, x *exchange, err error) {
+	if x.start.IsZero() {
+		return
+	}
+	if r.g.log.Enabled(ctx, slog.LevelDebug) {
+		r.g.log.LogAttrs(ctx, slog.LevelDebug, "catalog request", slog.String("operation", c.op), slog.String("object", c.about),
+			slog.Int("status", x.status), slog.String("request_id", printable(x.id)), slog.Duration("took", x.elapsed))
+	}
+	if r.g.o.Observe != nil {
 		r.g.o.Observe(GlueRequest{Operation: c.op, Elapsed: x.elapsed, Err: err, Retry: r.attempts > 1})
 	}
-	return out, err
 }
 
 // glueRetrier decides what becomes of one call's failures.

@@ -12,13 +12,13 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
 )
 
-// failedLines are the lines of a JSON log that tell of a failed request, of a path.
-func failedLines(t *testing.T, l *mounttest.Lake, path string) []map[string]any {
+// logged are the lines of a JSON log with a message, and an attribute of a value.
+func logged(t *testing.T, l *mounttest.Lake, message, attribute, value string) []map[string]any {
 	t.Helper()
 	var found []map[string]any
 	for line := range strings.Lines(l.Log()) {
 		var said map[string]any
-		if json.Unmarshal([]byte(line), &said) == nil && said["msg"] == "request failed" && said["path"] == path {
+		if json.Unmarshal([]byte(line), &said) == nil && said["msg"] == message && said[attribute] == value {
 			found = append(found, said)
 		}
 	}
@@ -42,11 +42,11 @@ func TestS3FailedReadIsOneLineWithBothIDs(t *testing.T) {
 		if r := l.Sh(`cat "db/t/` + name + `"`); r.Code == 0 {
 			t.Fatalf("cat of %q succeeds: %q", name, r.Out)
 		}
-		lines := failedLines(t, l, "db/t/"+name)
-		if len(lines) != 1 {
-			t.Fatalf("%d lines of %q, want 1: %v", len(lines), name, lines)
+		failed := logged(t, l, "request failed", "path", "db/t/"+name)
+		if len(failed) != 1 {
+			t.Fatalf("%d lines of %q, want 1: %v", len(failed), name, failed)
 		}
-		line := lines[0]
+		line := failed[0]
 		operation, _ := line["op_id"].(string)
 		key, _ := line["key"].(string)
 		if operation == "" || seen[operation] != "" || line["request_id"] != id || line["status"] != float64(503) ||
@@ -54,19 +54,19 @@ func TestS3FailedReadIsOneLineWithBothIDs(t *testing.T) {
 			t.Errorf("the line is %v; operations before: %v", line, seen)
 		}
 		seen[operation] = name
-		asked := strings.Count(l.Log(), `"msg":"store asked again"`)
-		of := 0
-		for line := range strings.Lines(l.Log()) {
-			if strings.Contains(line, `"msg":"store asked again"`) && strings.Contains(line, `"op_id":"`+operation+`"`) {
-				of++
+		for _, said := range []string{"store request", "store asked again"} {
+			if len(logged(t, l, said, "op_id", operation)) == 0 {
+				t.Errorf("no line %q is of operation %s", said, operation)
 			}
-		}
-		if of == 0 {
-			t.Errorf("none of %d retries is of operation %s", asked, operation)
 		}
 	}
 	failing.Remove()
 	if got := l.MustSh(`cat "db/t/a b.csv"`); got != "one\n" {
 		t.Errorf("afterwards it has %q", got)
+	}
+	for _, said := range logged(t, l, "store request", "operation", "read") {
+		if said["op_id"] == nil || said["key"] == nil || said["status"] == nil || said["request_id"] == nil {
+			t.Errorf("a request is told of as %v", said)
+		}
 	}
 }

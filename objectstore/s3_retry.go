@@ -51,7 +51,7 @@ func do[T any](ctx context.Context, s *S3, c call, send func(context.Context, ac
 		actx, a := r.begin(ctx)
 		out, err := send(actx, acc)
 		if err == nil {
-			s.observe(c, a, r.attempts, nil)
+			s.observe(ctx, c, a, r.attempts, nil)
 			a.settle()
 			return out, nil
 		}
@@ -62,11 +62,11 @@ func do[T any](ctx context.Context, s *S3, c call, send func(context.Context, ac
 		a.end()
 		if err = ctx.Err(); err != nil {
 			err = failFor(ctx, c.op, c.loc, err)
-			s.observe(c, a, r.attempts, err)
+			s.observe(ctx, c, a, r.attempts, err)
 			return zero, err
 		}
 		err = failFor(ctx, c.op, c.loc, e)
-		s.observe(c, a, r.attempts, err)
+		s.observe(ctx, c, a, r.attempts, err)
 		wait, again := r.next(ctx, acc, a, e)
 		if !again {
 			return zero, err
@@ -80,9 +80,13 @@ func do[T any](ctx context.Context, s *S3, c call, send func(context.Context, ac
 }
 
 // observe tells of a request, if one was made.
-func (s *S3) observe(c call, a *attempt, attempts int, err error) {
+func (s *S3) observe(ctx context.Context, c call, a *attempt, attempts int, err error) {
 	if a.start.IsZero() {
 		return
+	}
+	if s.log.Enabled(ctx, slog.LevelDebug) {
+		s.log.LogAttrs(ctx, slog.LevelDebug, "store request", slog.String("operation", c.op), slog.String("key", c.loc.uri()),
+			slog.Int("status", a.status), slog.String("request_id", printable(a.id)), slog.Duration("took", a.elapsed))
 	}
 	if a.status != 0 && a.status < 500 {
 		s.latency.add(c.op, a.elapsed)
