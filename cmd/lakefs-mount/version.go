@@ -9,6 +9,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// What a packaged build says of its source, set by the linker (-X) because it is built
+// without git: tools/packages.sh. Empty in any other build, which asks the toolchain.
+//
+//nolint:gochecknoglobals // the linker sets nothing else
+var (
+	version  string // of the package
+	revision string // of the source, in full
+	revised  string // the revision's time, RFC 3339
+)
+
 // build says what this program was built from.
 type build struct {
 	Version  string `json:"version"`
@@ -20,6 +30,10 @@ type build struct {
 
 func buildData() build {
 	b := build{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if version != "" {
+		b.Version, b.Revision, b.Time = version, revision, revised
+		return b
+	}
 	info, found := debug.ReadBuildInfo()
 	if !found {
 		return b
