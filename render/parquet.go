@@ -25,7 +25,9 @@ type parquetFile struct {
 	groups  []rowGroup
 	leaves  []*leaf // those that are read
 	primed  int     // row groups of which the first pages were asked for
+	page    int     // bytes of a page up to which it is decoded whole
 	texts   int     // bytes of texts that are made at once, of one leaf
+	step    int     // values between two looks at that
 	readers []columnReader
 }
 
@@ -67,6 +69,9 @@ func (f *parquetFile) rows() int64 { return f.count }
 func (f *parquetFile) close() {
 	f.fetch.wg.Wait()
 	f.codecs.close()
+	for _, l := range f.leaves {
+		l.close()
+	}
 }
 
 func (f *parquetFile) start(outputs []output, as style) error {
@@ -96,7 +101,11 @@ func (f *parquetFile) start(outputs []output, as style) error {
 		}
 	}
 	f.meta = nil
+	if f.page == 0 {
+		f.page = max(pagesBudget/max(len(f.leaves), 1), windowLeast)
+	}
 	f.texts = min(max(textsBudget/max(len(f.leaves), 1), textsLeast), textsMost)
+	f.step = min(f.texts/textsLikely, textsStep)
 	return nil
 }
 
@@ -157,7 +166,7 @@ func (l *leaf) nextChunk(ctx context.Context) error {
 	}
 	l.group++
 	l.in, l.stream, l.next = c, l.next, nil
-	l.left, l.begun, l.dict = c.values, 0, nil
+	l.left, l.begun, l.dict, l.body = c.values, 0, nil, nil
 	if l.left == 0 {
 		return fmt.Errorf("it has no values in a row group of %d rows", c.rows)
 	}
@@ -200,7 +209,7 @@ func (g *rowGroup) size() (n int64) {
 
 // prime begins to fetch what lacks of the first page, and of a dictionary before it.
 func (l *leaf) prime(ctx context.Context) error {
-	s := l.next
+	s, f := l.next, l.file
 	if s == nil || s.left() == 0 {
 		return nil
 	}
@@ -214,13 +223,16 @@ func (l *leaf) prime(ctx context.Context) error {
 		if bad != nil {
 			break // it is read again, with more
 		}
+		if l.streamedAs(header, f.groups[l.group].chunks[l.at].codec) {
+			break // what is held is enough to begin
+		}
 		at += int64(size) + max(int64(header.CompressedPageSize), 0)
 		if header.Type != pq.DictionaryPage || at >= int64(len(held)) {
 			break
 		}
 	}
 	if lacks := at - int64(len(held)); lacks > 0 {
-		s.askExactly(ctx, lacks)
+		s.askExactly(ctx, min(lacks, max(s.most, int64(f.page))))
 	}
 	return nil
 }
@@ -252,11 +264,11 @@ func (e *fetchError) Unwrap() error { return e.err }
 type flatColumn struct{ *leaf }
 
 func (c *flatColumn) fill(ctx context.Context, out *cells, most int) error {
-	if err := c.read(ctx, out, min(most, textsStep)); err != nil {
+	if err := c.read(ctx, out, min(most, c.file.step)); err != nil {
 		return err
 	}
 	for out.len() < most && c.page.left > 0 && len(out.own) < c.file.texts {
-		if err := c.read(ctx, out, min(most-out.len(), textsStep)); err != nil {
+		if err := c.read(ctx, out, min(most-out.len(), c.file.step)); err != nil {
 			return err
 		}
 	}

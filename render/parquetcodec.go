@@ -37,8 +37,10 @@ func (d *decompressor) decode(codec pq.CompressionCodec, dst, src []byte) error 
 		if n, err := snappy.DecodedLen(src); err != nil || n != len(dst) {
 			return wrongLength(n, len(dst), err)
 		}
-		_, err := snappy.Decode(dst, src)
-		return err
+		if _, err := snappy.Decode(dst, src); err != nil {
+			return wrongLength(0, len(dst), err)
+		}
+		return nil
 	case pq.Zstd:
 		return d.decodeZstd(dst, src)
 	case pq.Gzip:

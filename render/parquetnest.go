@@ -286,7 +286,7 @@ func (u *cursor) more(ctx context.Context, c *nestedColumn) bool {
 	}
 	u.texts.reset()
 	u.pos = 0
-	err := u.read(ctx, &u.texts, textsStep)
+	err := u.read(ctx, &u.texts, u.file.step)
 	if errors.Is(err, io.EOF) { // read explains all others
 		u.ended = true
 		return false

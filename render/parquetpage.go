@@ -18,7 +18,8 @@ const (
 	textsMost        = 1 << 20   // bytes of texts that are made at once, of one column
 	textsBudget      = 32 << 20  // of all
 	textsLeast       = 4 << 10   // of one column, however many there are
-	textsStep        = 256       // values between two looks at that
+	textsLikely      = 1 << 10   // of one value, that few have more than
+	textsStep        = 256       // values between two looks at that, at most
 )
 
 // chunk is a leaf's part of a row group.
@@ -54,7 +55,9 @@ type leaf struct {
 		values     values
 	}
 	dict *dictionary
-	buf  []byte // of decoded pages
+	buf  []byte    // of decoded pages
+	body *pageBody // of the page at hand, if that is decoded bit by bit
+	inflaters
 
 	reps, defs []int32 // of the entries that read returned; nil where all are 0, or all the highest
 	scratch    [2][]int32
@@ -73,7 +76,13 @@ func (l *leaf) read(ctx context.Context, c *cells, most int) error {
 			return l.explain(err)
 		}
 	}
-	return l.explain(l.readPage(c, min(most, l.page.left)))
+	if err := l.readPage(c, min(most, l.page.left)); err != nil {
+		return l.explain(err)
+	}
+	if l.next == nil && l.begun >= l.in.rows/2 && l.stream.asked == l.stream.end && l.group < len(l.file.groups) {
+		l.file.begin(ctx, l.group)
+	}
+	return nil
 }
 
 // over says that the entries of the chunk at hand were all read.
@@ -181,8 +190,14 @@ func (l *leaf) readIndexes(c *cells, n int) error {
 		}
 		at := uint32(index[0])
 		index = index[1:]
-		if uint64(at) >= uint64(len(l.dict.at)) {
-			return fmt.Errorf("value %d of a dictionary of %d", at, len(l.dict.at))
+		if uint64(at) >= uint64(l.dict.size) {
+			return fmt.Errorf("value %d of a dictionary of %d", at, l.dict.size)
+		}
+		if l.dict.at == nil {
+			start := len(c.own)
+			c.own = l.as(c.own, l.dict.value(int(at)))
+			c.end(start)
+			continue
 		}
 		text := l.dict.at[at]
 		if text.n == 0 {
@@ -190,7 +205,9 @@ func (l *leaf) readIndexes(c *cells, n int) error {
 		}
 		c.at = append(c.at, text)
 	}
-	c.text = l.dict.text
+	if c.text = l.dict.text; l.dict.at == nil {
+		c.done()
+	}
 	return nil
 }
 
@@ -212,19 +229,25 @@ func (l *leaf) nextPage(ctx context.Context) error {
 	if l.begun > 0 {
 		l.stream.ask(ctx, 0)
 	}
+	if err := l.skipRest(ctx); err != nil {
+		return err
+	}
 	header, size, err := l.header(ctx)
 	if err != nil {
 		return err
 	}
 	l.stream.take(int64(size))
-	if _, err = l.stream.peek(ctx, int64(header.CompressedPageSize)); err != nil {
-		return err
+	streamed := l.streamed(header)
+	if !streamed {
+		if _, err = l.stream.peek(ctx, int64(header.CompressedPageSize)); err != nil {
+			return err
+		}
 	}
 	if l.begun > 0 {
 		l.stream.ask(ctx, 0)
 	}
-	if l.group < len(l.file.groups) && l.begun >= l.in.rows/2 && l.begun > 0 && l.stream.asked == l.stream.end {
-		l.file.begin(ctx, l.group)
+	if streamed {
+		return l.beginStreamed(ctx, header)
 	}
 	return l.beginPage(header, l.stream.take(int64(header.CompressedPageSize)))
 }
@@ -310,7 +333,7 @@ func (l *leaf) beginDictionary(header *pq.PageHeader, body []byte) error {
 		return err
 	}
 	l.buf = nil // it is the dictionary's
-	if l.dict, err = newDictionary(data, max(int(h.NumValues), 0), &l.info); err != nil {
+	if l.dict, err = newDictionary(data, max(int(h.NumValues), 0), &l.info, l.in.rows); err != nil {
 		return err
 	}
 	return nil

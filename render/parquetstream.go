@@ -173,3 +173,6 @@ func (s *stream) take(n int64) []byte {
 	s.held = s.held[n:]
 	return b
 }
+
+// offset is where in the file the next byte is.
+func (s *stream) offset() int64 { return s.asked - s.pending() - int64(len(s.held)) }

@@ -1,8 +1,12 @@
 package render
 
 import (
+	"bytes"
+	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 
 	pq "github.com/parquet-go/parquet-go/format"
 )
@@ -11,13 +15,18 @@ import (
 // value holds until the next is asked for.
 type values struct {
 	how    coding
-	data   []byte // not handed out
-	width  int    // of a value with codingFixed
-	index  hybrid // of codingDictionary and codingRuns
-	bit    uint   // of codingBits
-	first  delta  // numbers, lengths or lengths of prefixes
-	second delta  // lengths of suffixes
-	last   []byte // the value handed out last, where the next one begins as it does
+	data   []byte                         // not handed out
+	more   io.Reader                      // of what follows data, in a page that is decoded bit by bit
+	left   int                            // bytes of that
+	again  func(done int) ([]byte, error) // decodes such a page whole, and returns what follows done bytes
+	done   int                            // of such a page: bytes read from more
+	window []byte                         // memory of data
+	width  int                            // of a value with codingFixed
+	index  hybrid                         // of codingDictionary and codingRuns
+	bit    uint                           // of codingBits
+	first  delta                          // numbers, lengths or lengths of prefixes
+	second delta                          // lengths of suffixes
+	last   []byte                         // the value handed out last, where the next one begins as it does
 	word   [8]byte
 }
 
@@ -56,7 +65,7 @@ func widthOf(info *leafInfo) int {
 
 // reset begins the values of a page, of which there are at most most.
 func (v *values) reset(encoding pq.Encoding, data []byte, info *leafInfo, most int) error {
-	v.data, v.width, v.bit, v.last = data, widthOf(info), 0, v.last[:0]
+	v.data, v.width, v.bit, v.last, v.more, v.left = data, widthOf(info), 0, v.last[:0], nil, 0
 	switch encoding {
 	case pq.Plain:
 		v.how = codingFixed
@@ -141,19 +150,24 @@ func (v *values) next() ([]byte, error) {
 	case codingFixed:
 		return v.take(v.width)
 	case codingSized:
-		if len(v.data) < 4 {
-			return nil, errShort
+		if len(v.data) >= 4 {
+			n := uint64(binary.LittleEndian.Uint32(v.data))
+			if n <= uint64(len(v.data)-4) {
+				raw := v.data[4 : 4+n]
+				v.data = v.data[4+n:]
+				return raw, nil
+			}
 		}
-		n := binary.LittleEndian.Uint32(v.data)
-		if uint64(n) > uint64(len(v.data)-4) {
-			return nil, errShort
-		}
-		raw := v.data[4 : 4+n]
-		v.data = v.data[4+n:]
-		return raw, nil
+		return v.sized()
 	case codingBits:
 		if v.bit>>3 >= uint(len(v.data)) {
-			return nil, errShort
+			v.data, v.bit = nil, 0
+			if err := v.fill(1); err != nil {
+				return nil, err
+			}
+			if len(v.data) == 0 {
+				return nil, errShort
+			}
 		}
 		v.word[0] = v.data[v.bit>>3] >> (v.bit & 7) & 1
 		v.bit++
@@ -180,11 +194,60 @@ func (v *values) next() ([]byte, error) {
 // take is the next n bytes.
 func (v *values) take(n int) ([]byte, error) {
 	if n < 0 || n > len(v.data) {
-		return nil, errShort
+		if err := v.fill(n); err != nil {
+			return nil, err
+		}
+		if n > len(v.data) {
+			return nil, errShort
+		}
 	}
 	raw := v.data[:n]
 	v.data = v.data[n:]
 	return raw, nil
+}
+
+// sized is the next value after its length.
+func (v *values) sized() ([]byte, error) {
+	head, err := v.take(4)
+	if err != nil {
+		return nil, err
+	}
+	return v.take(int(binary.LittleEndian.Uint32(head)))
+}
+
+// fill has at least n bytes of data, of a page that is decoded bit by bit.
+func (v *values) fill(n int) error {
+	lacks := n - len(v.data)
+	if n < 0 || v.more == nil || lacks > v.left {
+		return errShort
+	}
+	size := max(n, min(len(v.data)+v.left, min(max(2*len(v.window), windowLeast), windowMost)))
+	into := v.window
+	if len(into) < size {
+		into = make([]byte, size)
+	}
+	kept := copy(into, v.data)
+	got, err := io.ReadAtLeast(v.more, into[kept:min(len(into), kept+v.left)], lacks)
+	if err != nil {
+		return v.whole(err, into[:kept])
+	}
+	v.window, v.data = into, into[:kept+got]
+	v.left -= got
+	v.done += got
+	return nil
+}
+
+// whole has all that is left of a page at once: it is not to be had bit by bit.
+func (v *values) whole(because error, held []byte) error {
+	if f := (*fetchError)(nil); errors.As(because, &f) || errors.Is(because, context.Canceled) || errors.Is(because, context.DeadlineExceeded) {
+		return because
+	}
+	rest, err := v.again(v.done)
+	if err != nil {
+		return err
+	}
+	v.data, v.more, v.left = append(bytes.Clone(held), rest...), nil, 0
+	return nil
 }
 
 func (v *values) nextPrefixed() ([]byte, error) {
@@ -213,15 +276,17 @@ func (v *values) nextPrefixed() ([]byte, error) {
 // dictionary is a column chunk's, with the texts of those values that were met.
 type dictionary struct {
 	data  []byte // as PLAIN has them
-	width int    // 0: raw tells where each is
-	raw   []span
-	at    []span // in text; of no bytes: not made yet
+	width int    // of a value; 0: raw tells where each is, after its length
+	raw   []uint32
+	size  int    // values
+	at    []span // in text, of no bytes: not made yet; nil: none is kept
 	text  []byte
 }
 
-// newDictionary is of n values in data, which it keeps.
-func newDictionary(data []byte, n int, info *leafInfo) (*dictionary, error) {
-	d := &dictionary{data: data, width: widthOf(info)}
+// newDictionary is of n values in data, which it keeps, for a chunk of so many rows. Texts
+// are kept where values come again.
+func newDictionary(data []byte, n int, info *leafInfo, rows int64) (*dictionary, error) {
+	d := &dictionary{data: data, width: widthOf(info), size: n}
 	switch {
 	case info.physical == pq.Boolean:
 		return nil, fmt.Errorf("a dictionary of %s", info.physical)
@@ -229,35 +294,38 @@ func newDictionary(data []byte, n int, info *leafInfo) (*dictionary, error) {
 		return nil, fmt.Errorf("a dictionary promises %d values in %d bytes", n, len(data))
 	}
 	if info.physical == pq.ByteArray {
-		d.raw = make([]span, 0, n)
+		d.raw = make([]uint32, 0, n)
 		for at := 0; len(d.raw) < n; {
 			if at+4 > len(data) {
 				return nil, errShort
 			}
 			size := binary.LittleEndian.Uint32(data[at:])
-			at += 4
-			if uint64(size) > uint64(len(data)-at) {
+			if uint64(size) > uint64(len(data)-at-4) {
 				return nil, errShort
 			}
-			d.raw = append(d.raw, span{uint32(at), size})
-			at += int(size)
+			d.raw = append(d.raw, uint32(at))
+			at += 4 + int(size)
 		}
 	}
-	d.at = make([]span, n)
+	if int64(n) <= rows/2 {
+		d.at = make([]span, n)
+	}
 	return d, nil
+}
+
+// value is value i, as PLAIN has it.
+func (d *dictionary) value(i int) []byte {
+	if d.raw == nil {
+		return d.data[i*d.width : (i+1)*d.width]
+	}
+	at := d.raw[i]
+	return d.data[at+4 : at+4+binary.LittleEndian.Uint32(d.data[at:])]
 }
 
 // make makes the text of value i.
 func (d *dictionary) make(i int, as put) span {
-	raw := d.data
-	if d.width > 0 {
-		raw = raw[i*d.width : (i+1)*d.width]
-	} else if d.raw != nil {
-		r := d.raw[i]
-		raw = raw[r.off : r.off+r.n]
-	}
 	start := len(d.text)
-	d.text = as(d.text, raw)
+	d.text = as(d.text, d.value(i))
 	d.at[i] = span{uint32(start), uint32(len(d.text) - start)}
 	return d.at[i]
 }

@@ -68,7 +68,10 @@ func show(ctx context.Context, w io.Writer, in source, outputs []output, s Spec)
 			break
 		}
 		if err != nil {
-			return errors.Join(err, out.flush(true))
+			if bad := out.flush(true); bad != nil {
+				return bad
+			}
+			return err // the rows before it stay
 		}
 		if err = out.rows(t.columns, n); err != nil {
 			return err

@@ -88,6 +88,13 @@ func (j *jsonl) rows(columns []*column, n int) error {
 				continue
 			}
 			out = append(out, c.cells.text[at.off:at.off+at.n]...)
+			if len(out) >= writeAt { // a row may be long
+				j.held = out
+				if err := j.write(); err != nil {
+					return err
+				}
+				out = j.held
+			}
 		}
 		j.held = append(out, '}', '\n')
 		if err := j.full(); err != nil {
@@ -122,6 +129,13 @@ func (c *csv) rows(columns []*column, n int) error {
 			}
 			at := col.cells.at[col.head+i]
 			out = append(out, col.cells.text[at.off:at.off+at.n]...)
+			if len(out) >= writeAt {
+				c.held = out
+				if err := c.write(); err != nil {
+					return err
+				}
+				out = c.held
+			}
 		}
 		c.held = append(out, '\n')
 		if err := c.full(); err != nil {
