@@ -194,7 +194,7 @@ func (o *objectNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, u
 	v, pinned := o.fs.names.unpin(o.name, tid, versionOf(o.version))
 	if !pinned {
 		var err error
-		v, err = o.fs.openVersion(work, o.object())
+		v, err = o.fs.openVersion(work, o.path(), o.object())
 		if supersedes(err) {
 			if s := o.fs.names.leads(o.name); s != nil {
 				o.fs.names.promise(s, tid, s.unclaimed)

@@ -31,10 +31,10 @@ func (o opened) close() {
 	}
 }
 
-// openVersion opens o's version: ErrChanged or ErrNotExist if it is no longer
-// the one that is there. Of a store over a network that is told by the head of
+// openVersion opens o's version, which is found at a path of the mount: ErrChanged or
+// ErrNotExist if it is no longer the one that is there. Of a store over a network that is told by the head of
 // the first bytes' answer, which the reader would ask for anyhow.
-func (f *FS) openVersion(ctx context.Context, o objectstore.Object) (opened, error) {
+func (f *FS) openVersion(ctx context.Context, at string, o objectstore.Object) (opened, error) {
 	if s, ok := f.Store.(objectstore.Opener); ok {
 		file, err := s.OpenObject(ctx, o)
 		if err != nil {
@@ -46,7 +46,7 @@ func (f *FS) openVersion(ctx context.Context, o objectstore.Object) (opened, err
 	if f.prefetch.partly(o) {
 		h.InParts()
 	}
-	err := f.verify(ctx, o, h)
+	err := f.verify(ctx, o, h, f.columnar(ctx, at, o))
 	if err == nil {
 		f.verified.note(o)
 		return opened{handle: h}, nil
@@ -58,14 +58,14 @@ func (f *FS) openVersion(ctx context.Context, o objectstore.Object) (opened, err
 	return opened{}, err
 }
 
-// verify asks the store whether o is what is there: by its first bytes, or where
-// those are cached by its head alone, once a TTL. The first bytes are asked for in
-// any case: a small file that is replaced the next moment is read to its end.
-func (f *FS) verify(ctx context.Context, o objectstore.Object, h *cache.Handle) error {
+// verify asks the store whether o is what is there: by its first bytes, with tail
+// by its last, or where those are cached by its head alone, once a TTL. The bytes are
+// asked for in any case: a small file that is replaced the next moment is read to its end.
+func (f *FS) verify(ctx context.Context, o objectstore.Object, h *cache.Handle, tail bool) error {
 	if o.Size == 0 && f.verified.has(o) {
 		return nil // there are no bytes to ask for
 	}
-	asked, err := h.Begin(ctx, columnar(o.Key))
+	asked, err := h.Begin(ctx, tail)
 	return f.confirm(ctx, o, asked, err)
 }
 
@@ -81,12 +81,19 @@ func (f *FS) confirm(ctx context.Context, o objectstore.Object, asked bool, err 
 	return err
 }
 
-// columnar tells names of files whose readers begin at their end. The others are read
-// from their start, and of those that are not the first read asks for what it wants.
-func columnar(key string) bool {
-	switch strings.ToLower(path.Ext(key)) {
+// columnar tells files whose readers begin at their end: by the name, or where that has
+// no ending, as those of Hive and Athena, by the format of the partition. The others are
+// read from their start, and of those that are not the first read asks for what it wants.
+func (f *FS) columnar(ctx context.Context, at string, o objectstore.Object) bool {
+	switch strings.ToLower(path.Ext(o.Key)) {
 	case ".parquet", ".parq", ".pq", ".orc":
 		return true
+	case "":
+		if o.Size <= glance {
+			return false // it is fetched whole
+		}
+		r, err := f.View.Rows(ctx, at)
+		return err == nil && (r.Format == "parquet" || r.Format == "orc")
 	}
 	return false
 }
@@ -121,7 +128,7 @@ func (f *FS) lookupPinned(ctx context.Context, path string, tid uint32) (catalog
 		if err != nil || n.Kind != catalogview.KindObject {
 			return n, err
 		}
-		v, err := f.openVersion(ctx, n.Object)
+		v, err := f.openVersion(ctx, path, n.Object)
 		if supersedes(err) {
 			if n.Object.ETag != before.ETag || n.Object.Size != before.Size {
 				before, same = n.Object, 0

@@ -244,7 +244,7 @@ func (n *textNode) version(ctx context.Context) (t Text, o objectstore.Object, v
 // the end of what is columnar.
 func (f *FS) openParts(ctx context.Context, o objectstore.Object, columnar bool) (opened, error) {
 	if _, local := f.Store.(objectstore.Opener); local {
-		v, err := f.openVersion(ctx, o)
+		v, err := f.openVersion(ctx, "", o)
 		if err == nil {
 			v.handle.Exactly()
 		}

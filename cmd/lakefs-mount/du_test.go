@@ -166,8 +166,9 @@ func TestDuAsksOnce(t *testing.T) {
 	for i := range 40 {
 		files[fmt.Sprintf("dt=2026-01-%02d/a%d.parquet", i%4+1, i)] = mounttest.Parquet(t, i)
 	}
-	for i := range 12 {
+	for i := range 6 {
 		files[fmt.Sprintf("dt=2026-01-09/large%d.parquet", i)] = large
+		files[fmt.Sprintf("dt=2026-01-10/00000%d_0", i)] = large
 	}
 	files["dt=2026-01-08/a.csv"] = "x"
 	lake, proxy := bucketLakeOf(t, func(o *mounttest.Options) {
