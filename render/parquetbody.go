@@ -56,7 +56,7 @@ func (l *leaf) bodyOf(ctx context.Context, size int64) *pageBody {
 		}
 		n := copy(p, held)
 		s.take(int64(n))
-		if len(held) < int(s.most) {
+		if 2*int64(len(s.held)) < s.size { // and not at once: the first rows may be all that is wanted
 			s.ask(ctx, 0)
 		}
 		return n, nil

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	fetchesAtOnce  = 16
+	fetchesAtOnce  = 64       // the first pages of most tables in one round trip
 	mergeGap       = 64 << 10 // bytes between two ranges that one request fetches rather than two do
 	mergedMost     = 8 << 20
 	wholeGroup     = 12 << 20 // of all columns: a row group that is fetched whole
