@@ -250,3 +250,78 @@ func TestRowsThatCannotBeRead(t *testing.T) {
 	}
 	wantNoChildren(t, l)
 }
+
+// TestKilledReaderOfRows does not wait for its answer, and its child ends.
+func TestKilledReaderOfRows(t *testing.T) {
+	t.Parallel()
+	l := mountRows(t, manyRows, nil)
+	l.MustSh(`cat ` + inRows + `/f.jsonl | (read line; sleep 0.2) & wait $!
+		for i in $(seq 20); do (cat ` + inRows + `/f.jsonl >/dev/null) & p=$!; read -t 0.0$((i % 5)) x <> <(:); kill -9 $p; wait $p; done 2>/dev/null; true`)
+	wantNoChildren(t, l)
+	if got := l.MustSh(`wc -l <` + inRows + `/f.jsonl`); got != fmt.Sprintln(manyRows) {
+		t.Errorf("then: %q", got)
+	}
+}
+
+// TestRowsByThePartitionsFormat: what a partition of another format holds is shown as that.
+func TestRowsByThePartitionsFormat(t *testing.T) {
+	t.Parallel()
+	file := mounttest.Parquet(t, 2)
+	table := mounttest.GlueTable{
+		Table: mounttest.Table{Database: "db", Name: "t", Format: "csv", Keys: []string{"n:int", "s:string"}},
+		Partitions: []mounttest.GluePartition{
+			{Values: []string{"1", "a b"}, Format: "parquet", Location: "s3://{1}/else/where", Files: map[string]string{"000000_0": file}},
+			{Values: []string{"2", "__HIVE_DEFAULT_PARTITION__"}, Format: "parquet", Files: map[string]string{"p": file}},
+			{Values: []string{"3", "x"}, Files: map[string]string{"t.csv": "1,one\n", "p.parquet": file}},
+		},
+	}
+	l := mountGlue(t, mounttest.Options{Flags: longTTL}, table)
+	wantNames(t, l, "db/t/n=1/s=a b/.lakefs/rows", "000000_0.csv", "000000_0.jsonl")
+	wantNames(t, l, "db/t/n=1/s=a b/.lakefs/footer", "000000_0.json")
+	wantNames(t, l, "db/t/n=3/s=x/.lakefs/rows")
+	wantErrno(t, "a Parquet file in a partition of CSV", statErr(l, "db/t/n=3/s=x/.lakefs/rows/p.parquet.jsonl"), syscall.ENOENT)
+	l.Catalog.Server.Reset()
+	got := l.MustSh(`cd db/t; head -1 'n=1/s=a b/.lakefs/rows/000000_0.jsonl'; tail -1 n=2/s=__HIVE_DEFAULT_PARTITION__/.lakefs/rows/p.jsonl; tail -1 n=2/s=__HIVE_DEFAULT_PARTITION__/.lakefs/rows/p.csv`)
+	if want := `{"id":0,"name":"name","n":1,"s":"a b"}` + "\n" + `{"id":1,"name":"name","n":2,"s":null}` + "\n1,name,2,\n"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	if asked := l.Catalog.Server.Calls("GetTable"); len(asked) > 0 {
+		t.Errorf("rows of known partitions ask the catalog: %v", asked)
+	}
+}
+
+// TestRowsOfWhatIsRefused: a manifest that asks for what is not known, and a value that is
+// none of its key's type, are named.
+func TestRowsOfWhatIsRefused(t *testing.T) {
+	t.Parallel()
+	file := mounttest.Parquet(t, 2)
+	l := mounttest.Mount(t, mounttest.Options{Tables: []mounttest.Table{
+		{Database: "db", Name: "serde", Serde: "com.example.Odd", Files: map[string]string{"f": file}},
+		{Database: "db", Name: "nested", Columns: []string{"id:bigint", "s:struct<a:int>"}, Files: map[string]string{"f": file}},
+		{Database: "db", Name: "values", Keys: []string{"n:int"}, Files: map[string]string{"n=1/f": file, "n=one/f": file}},
+	}})
+	for path, word := range map[string]string{"db/serde/.lakefs/rows/f.jsonl": "com.example.Odd", "db/nested/.lakefs/rows/f.jsonl": "struct<a:int>"} {
+		wantErrno(t, path, statErr(l, path), syscall.EIO)
+		wantLogHas(t, l, path, word)
+	}
+	if got := l.MustSh(`cat db/serde/f | wc -c`); got != fmt.Sprintln(len(file)) {
+		t.Errorf("the file itself: %q", got)
+	}
+	wantErrno(t, "a value of another type", statErr(l, "db/values/n=one/.lakefs/rows/f.jsonl"), syscall.EIO)
+	if got := l.MustSh(`wc -l <db/values/n=1/.lakefs/rows/f.csv`); got != "3\n" {
+		t.Errorf("its neighbour: %q", got)
+	}
+}
+
+// wantLogHas asserts that a line of the log has both.
+func wantLogHas(t *testing.T, l *mounttest.Lake, path, word string) {
+	t.Helper()
+	l.Eventually("logged: "+path+", and "+word, seenWithin, func() bool {
+		for line := range strings.Lines(l.Log()) {
+			if strings.Contains(line, path) && strings.Contains(line, word) {
+				return true
+			}
+		}
+		return false
+	})
+}
