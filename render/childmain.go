@@ -134,7 +134,7 @@ func limitSelf() error {
 		which int
 		limit uint64
 	}{
-		{unix.RLIMIT_AS, reserved + childSpace},
+		{unix.RLIMIT_AS, reserved + shadow*childSpace},
 		{unix.RLIMIT_CORE, 0},
 		{unix.RLIMIT_NOFILE, childFiles},
 		{unix.RLIMIT_FSIZE, 0}, // it writes to a pipe alone
