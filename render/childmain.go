@@ -9,21 +9,20 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// A child's memory. What the runtime reserves before it allocates anything is address
-// space that nothing stands behind, so the limit is what there is at the start and
-// childSpace more. The collector works against childHeap; what remains is stacks, the
-// runtime's tables and a last large allocation.
+// A child's memory. The collector works against childHeap. What is writable may grow by
+// childData, which is what can be touched: the heap grows by it in pieces of 4 MiB, stacks
+// and the runtime's tables are the rest. Address space, which the heap reserves 64 MiB at a
+// time and nothing need stand behind, may grow by childSpace.
 const (
-	childSpace = 160 << 20
 	childHeap  = 144 << 20
+	childData  = 208 << 20
+	childSpace = 512 << 20
 	childStack = 32 << 20 // of one goroutine: recursion of a damaged file
 	childFiles = 16
 
@@ -124,7 +123,7 @@ func told(err error) outcome {
 // limitSelf takes from the process what it does not need: memory, files, core dumps, new
 // privileges.
 func limitSelf() error {
-	reserved, err := addressSpace()
+	space, data, err := mapped()
 	if err != nil {
 		return err
 	}
@@ -134,7 +133,8 @@ func limitSelf() error {
 		which int
 		limit uint64
 	}{
-		{unix.RLIMIT_AS, reserved + shadow*childSpace},
+		{unix.RLIMIT_DATA, data + shadow*childData},
+		{unix.RLIMIT_AS, space + shadow*childSpace},
 		{unix.RLIMIT_CORE, 0},
 		{unix.RLIMIT_NOFILE, childFiles},
 		{unix.RLIMIT_FSIZE, 0}, // it writes to a pipe alone
@@ -146,15 +146,18 @@ func limitSelf() error {
 	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 }
 
-// addressSpace is the size of the process's address space in bytes.
-func addressSpace() (uint64, error) {
+// mapped is the size of the process's address space, and of what it may write, in bytes.
+func mapped() (space, data uint64, err error) {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	first, _, _ := strings.Cut(string(text), " ")
-	pages, err := strconv.ParseUint(first, 10, 64)
-	return pages * uint64(os.Getpagesize()), err
+	var resident, shared, code, libraries uint64
+	if _, err = fmt.Sscan(string(text), &space, &resident, &shared, &code, &libraries, &data); err != nil {
+		return 0, 0, fmt.Errorf("/proc/self/statm: %w", err)
+	}
+	page := uint64(os.Getpagesize())
+	return space * page, data * page, nil
 }
 
 // remote is the file as its parent reads it.
