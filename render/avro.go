@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -211,6 +212,9 @@ func (a *avroSource) nextBlock(ctx context.Context) error {
 	}
 	a.block, a.left = b.at, b.rows
 	data, err := a.codec.unpack(b.data)
+	if errors.Is(err, errTooLarge) || len(data) > maxAvroBlock {
+		return &Error{Reason: fmt.Sprintf("the block at byte %d has %v", b.at, errTooLarge), Remedy: remedySmaller}
+	}
 	if err != nil {
 		return a.damaged(fmt.Errorf("its %s data: %w", a.header.codec, err))
 	}

@@ -248,6 +248,14 @@ func (n *countedBytes) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// TestAvroOfPolars: its record has no name.
+func TestAvroOfPolars(t *testing.T) {
+	got, err := readAvroFile(t, "../format/testdata/polars.avro", Spec{})
+	if err != nil || len(got) == 0 {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
 // TestAvroWide: a schema of 10,000 columns, which is longer than the first read.
 func TestAvroWide(t *testing.T) {
 	var fields, data, want strings.Builder

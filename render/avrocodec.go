@@ -48,16 +48,21 @@ func newAvroCodec(name string) (avroCodec, error) {
 			return buf, err
 		}
 	case "zstandard":
-		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxAvroBlock))
+		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
 		if err != nil {
 			return c, err
 		}
 		c.close = d.Close
 		c.unpack = func(src []byte) (out []byte, err error) {
-			if buf, err = d.DecodeAll(src, buf[:0]); errors.Is(err, zstd.ErrDecoderSizeExceeded) {
-				err = errTooLarge
+			for {
+				out, err = d.DecodeAll(src, buf[:0])
+				if !errors.Is(err, zstd.ErrDecoderSizeExceeded) || len(src) == 0 {
+					return out, err
+				}
+				if buf, err = moreRoom(buf[:0]); err != nil {
+					return nil, err
+				}
 			}
-			return buf, err
 		}
 	default:
 		return c, &Error{Reason: fmt.Sprintf("its codec is %.40q; rows are shown of null, deflate, snappy, zstandard and bzip2", name), Remedy: "write the file with one of these"}
@@ -69,19 +74,31 @@ func newAvroCodec(name string) (avroCodec, error) {
 func readBounded(dst []byte, r io.Reader) ([]byte, error) {
 	for {
 		if len(dst) == cap(dst) {
-			dst = append(dst, 0)[:len(dst)]
+			var err error
+			if dst, err = moreRoom(dst); err != nil {
+				return dst, err
+			}
 		}
 		n, err := r.Read(dst[len(dst):cap(dst)])
 		dst = dst[:len(dst)+n]
 		switch {
-		case len(dst) > maxAvroBlock:
-			return dst, errTooLarge
 		case errors.Is(err, io.EOF):
 			return dst, nil
 		case err != nil:
 			return dst, err
 		}
 	}
+}
+
+// moreRoom returns b in a larger memory. It grows in great steps, for while it grows both
+// are held.
+func moreRoom(b []byte) ([]byte, error) {
+	if cap(b) > maxAvroBlock {
+		return b, errTooLarge
+	}
+	grown := make([]byte, len(b), min(max(4*cap(b), 1<<20), maxAvroBlock+1))
+	copy(grown, b)
+	return grown, nil
 }
 
 // unsnap unpacks a block of snappy, which a checksum of what is unpacked follows.

@@ -16,6 +16,8 @@ const (
 	maxAvroBlock  = 64 << 20  // as stored, and unpacked: writers make blocks of 16 KiB to some MiB
 )
 
+const remedySmaller = "write the file with smaller blocks"
+
 // avroHeader is what of a file's header its rows are read by.
 type avroHeader struct {
 	schema []byte // JSON
@@ -186,7 +188,7 @@ func (h *avroHeader) nextBlock(ctx context.Context, s *avroStream) (avroBlock, e
 	case rows < 0 || size < 0:
 		return damaged("has %d rows in %d bytes", rows, size)
 	case size > maxAvroBlock:
-		return b, &Error{Reason: fmt.Sprintf("the block at byte %d has %d bytes, over the limit of %d", b.at, size, maxAvroBlock), Remedy: "write the file with smaller blocks"}
+		return b, &Error{Reason: fmt.Sprintf("the block at byte %d has %d bytes, over the limit of %d", b.at, size, maxAvroBlock), Remedy: remedySmaller}
 	}
 	n := r.at + int(size) + len(h.sync)
 	all, err := s.peek(ctx, n)

@@ -144,7 +144,7 @@ func (p *avroSchemaParser) object(o map[string]any, namespace string, depth int)
 		t, err = p.items(kind, o["values"], namespace, depth)
 	default:
 		t, err = p.byName(name, namespace)
-		if err != nil || t.name != "" { // defined elsewhere, with what it is there
+		if err != nil || p.named[t.name] == t { // defined elsewhere, with what it is there
 			return t, err
 		}
 	}
@@ -175,14 +175,11 @@ func (p *avroSchemaParser) items(kind avroKind, of any, namespace string, depth 
 }
 
 func (p *avroSchemaParser) define(kind avroKind, o map[string]any, namespace string, depth int) (*avroType, error) {
-	name, _ := o["name"].(string)
+	name, _ := o["name"].(string) // polars has a record of no name
 	if space, ok := o["namespace"].(string); ok && !strings.Contains(name, ".") {
 		namespace = space
 	}
 	t := &avroType{kind: kind, name: fullName(name, namespace)}
-	if t.name == "" {
-		return nil, fmt.Errorf("a type %s without a name", kind)
-	}
 	if i := strings.LastIndexByte(t.name, '.'); i >= 0 {
 		namespace = t.name[:i]
 	}

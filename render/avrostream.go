@@ -103,7 +103,7 @@ func (s *avroStream) peek(ctx context.Context, n int) ([]byte, error) {
 			s.ended = !more
 			s.err = c.err
 			if more {
-				s.add(c.b)
+				s.add(c.b, n)
 				s.free <- c.b
 			}
 		case <-ctx.Done():
@@ -119,11 +119,12 @@ func (s *avroStream) peek(ctx context.Context, n int) ([]byte, error) {
 	return s.have[:n], nil
 }
 
-// add puts b behind what there is, in the same memory if it has room.
-func (s *avroStream) add(b []byte) {
-	if n := len(s.have) + len(b); n > cap(s.have) {
-		if n > cap(s.buf) {
-			s.buf = make([]byte, n+n/2)
+// add puts b behind what there is, of which a reader wants n bytes.
+func (s *avroStream) add(b []byte, n int) {
+	if len(s.have)+len(b) > cap(s.have) {
+		// What else the file has bounds what a damaged block may claim.
+		if n = max(len(s.have)+len(b), int(min(int64(n), s.size-s.from))+avroLastRange); n > cap(s.buf) {
+			s.buf = make([]byte, n)
 		}
 		s.have = append(s.buf[:0], s.have...)
 	}
