@@ -14,17 +14,14 @@ const avroBatch = 1 << 20
 // other, so all columns that are shown are decoded together, some rows ahead of the one
 // that is asked for.
 type avroSource struct {
-	header  *avroHeader
 	schema  *avroType
 	columns []field
-	codec   avroCodec
-	stream  *avroStream
+	blocks  *avroBlocks
 
 	outputs []avroOutput
 	row     []avroStep // in the file's order
-	reader  avroReader // of what is left of a block
-	left    int64      // its rows
-	block   int64      // where it begins, for messages
+	data    []byte     // rows that were unpacked,
+	reader  avroReader // of them
 	err     error      // behind the rows that were decoded
 }
 
@@ -42,8 +39,8 @@ type avroStep struct {
 	into []int     // or decoded into outputs: mostly one
 }
 
-func openAvro(_ context.Context, src io.ReaderAt, size int64) (source, error) {
-	header, blocks, err := openAvroHeader(src, size)
+func openAvro(ctx context.Context, src io.ReaderAt, size int64) (source, error) {
+	header, stream, err := openAvroHeader(ctx, src, size)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +57,8 @@ func openAvro(_ context.Context, src io.ReaderAt, size int64) (source, error) {
 	}
 	var types avroTypes
 	return &avroSource{
-		header: header, schema: schema, columns: types.columns(schema), codec: codec, stream: blocks,
+		schema: schema, columns: types.columns(schema),
+		blocks: &avroBlocks{sync: header.sync, name: header.codec, codec: codec, stream: stream},
 	}, nil
 }
 
@@ -69,10 +67,7 @@ func (a *avroSource) fields() []field { return a.columns }
 // rows are not told by an Avro file.
 func (a *avroSource) rows() int64 { return -1 }
 
-func (a *avroSource) close() {
-	a.stream.close()
-	a.codec.close()
-}
+func (a *avroSource) close() { a.blocks.close() }
 
 func (a *avroSource) start(outputs []output, as style) error {
 	a.outputs = make([]avroOutput, len(outputs))
@@ -96,11 +91,12 @@ func (a *avroSource) start(outputs []output, as style) error {
 	return nil
 }
 
-// fill also takes an output that the file lacks, which is NULL in each row.
-func (a *avroSource) fill(ctx context.Context, i int, c *cells, most int) error {
+// fill also takes an output that the file lacks, which is NULL in each row. Its context
+// is the one that the file was opened in.
+func (a *avroSource) fill(_ context.Context, i int, c *cells, most int) error {
 	o := &a.outputs[i]
 	if o.next == len(o.ready.at) {
-		if err := a.decode(ctx, most); err != nil {
+		if err := a.decode(most); err != nil {
 			return err
 		}
 	}
@@ -136,28 +132,28 @@ func (o *avroOutput) reset() {
 
 // decode decodes the next rows, most or as many as a batch may hold, at least one. An
 // error comes behind the rows before it.
-func (a *avroSource) decode(ctx context.Context, most int) error {
-	if a.err != nil {
-		return a.err
-	}
+func (a *avroSource) decode(most int) error {
 	size, n := 0, 0
-	for n < most && size < avroBatch {
-		if a.left == 0 {
-			if a.err = a.nextBlock(ctx); a.err != nil {
-				break
-			}
+	for n < most && size < avroBatch && a.err == nil {
+		from := a.reader.at
+		if a.blocks.rows == 0 {
+			a.err = a.blocks.next(a.data[from:])
+			a.data, a.reader = nil, avroReader{}
 			continue
 		}
-		from := a.reader.at
-		text, ok := a.decodeRow()
-		if !ok {
-			break
-		}
-		size += text + a.reader.at - from
-		n++
-		if a.left--; a.left == 0 && a.reader.at < len(a.reader.in) {
-			a.err = a.damaged(fmt.Errorf("%d bytes behind its last row", len(a.reader.in)-a.reader.at))
-			break
+		text, err := a.decodeRow()
+		switch {
+		case err == nil:
+			a.blocks.rows--
+			size += text + a.reader.at - from
+			n++
+		case errors.Is(err, errMore):
+			if a.data, a.err = a.blocks.more(a.data[from:], a.reader.want-from); errors.Is(a.err, errMore) {
+				a.err = a.blocks.damaged("ends within its rows")
+			}
+			a.reader = avroReader{avroBytes: avroBytes{in: a.data}}
+		default:
+			a.err = a.blocks.damaged("has a row that cannot be decoded: %v", err)
 		}
 	}
 	if n > 0 {
@@ -168,7 +164,7 @@ func (a *avroSource) decode(ctx context.Context, most int) error {
 
 // decodeRow appends a text to each output and returns of how many bytes they are. Of a row
 // that cannot be decoded none stays.
-func (a *avroSource) decodeRow() (size int, ok bool) {
+func (a *avroSource) decodeRow() (size int, err error) {
 	r := &a.reader
 	for i := range a.row {
 		step := &a.row[i]
@@ -188,8 +184,8 @@ func (a *avroSource) decodeRow() (size int, ok bool) {
 			r.fail(errTextTooLong)
 		}
 		if r.err != nil {
-			a.err = a.damaged(r.err)
-			return 0, false
+			a.forget()
+			return 0, r.err
 		}
 	}
 	for i := range a.outputs {
@@ -197,30 +193,13 @@ func (a *avroSource) decodeRow() (size int, ok bool) {
 		o.ready.end(o.whole)
 		o.whole = len(o.ready.own)
 	}
-	return size, true
+	return size, nil
 }
 
-func (a *avroSource) damaged(err error) error {
-	return &Error{Reason: fmt.Sprintf("the block at byte %d: %v", a.block, err), Remedy: remedyDamaged}
-}
-
-// nextBlock goes to the next block.
-func (a *avroSource) nextBlock(ctx context.Context) error {
-	b, err := a.header.nextBlock(ctx, a.stream)
-	if err != nil {
-		return err
+// forget drops what there is of a row that was not decoded.
+func (a *avroSource) forget() {
+	for i := range a.outputs {
+		o := &a.outputs[i]
+		o.ready.own = o.ready.own[:o.whole]
 	}
-	a.block, a.left = b.at, b.rows
-	data, err := a.codec.unpack(b.data)
-	if errors.Is(err, errTooLarge) || len(data) > maxAvroBlock {
-		return &Error{Reason: fmt.Sprintf("the block at byte %d has %v", b.at, errTooLarge), Remedy: remedySmaller}
-	}
-	if err != nil {
-		return a.damaged(fmt.Errorf("its %s data: %w", a.header.codec, err))
-	}
-	a.reader = avroReader{avroBytes{in: data}}
-	if b.rows == 0 && len(data) > 0 {
-		return a.damaged(fmt.Errorf("%d bytes of no rows", len(data)))
-	}
-	return nil
 }

@@ -1,17 +1,21 @@
 package render
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -72,27 +76,27 @@ func TestAvroDamage(t *testing.T) {
 		{"none", ints().block(2, good), 0, 2, ""},
 		{"empty blocks", ints().block(0, "").block(2, good).block(0, ""), 0, 2, ""},
 		{"no block", ints(), 0, 0, ""},
-		{"cut in a marker", ints().block(2, good).block(2, good), 3, 2, "ends at byte 21 of its 24"},
-		{"cut in a block", ints().block(2, good).block(2, good), 18, 2, "ends at byte 6"},
+		{"cut in a marker", ints().block(2, good).block(2, good), 3, 2, "has 21 bytes of its 24"},
+		{"cut in a block", ints().block(2, good).block(2, good), 18, 2, "has 6 bytes of its 24"},
 		{"a wrong marker", &avroFile{*bytes.NewBuffer(bytes.Replace(ints().block(2, good).block(2, good).Bytes(), []byte("y"+avroMark+"\x04"), []byte("y0123456789abcdeX\x04"), 1))}, 0, 0, "does not end in the file's sync marker"},
 		{"a wrong second marker", &avroFile{*bytes.NewBuffer(append(bytes.TrimSuffix(ints().block(2, good).block(2, good).Bytes(), []byte("f")), 'X'))}, 0, 2, "does not end in the file's sync marker"},
-		{"fewer rows than bytes", ints().block(1, good), 0, 1, "3 bytes behind its last row"},
-		{"more rows than bytes", ints().block(3, good), 0, 2, "it ends too early"},
-		{"a row cut in half", ints().block(3, good+"\x06"), 0, 2, "it ends too early"},
-		{"bytes of no rows", ints().block(0, good), 0, 0, "6 bytes of no rows"},
+		{"fewer rows than bytes", ints().block(1, good), 0, 1, "has bytes behind its last row"},
+		{"more rows than bytes", ints().block(3, good), 0, 2, "ends within its rows"},
+		{"a row cut in half", ints().block(3, good+"\x06"), 0, 2, "ends within its rows"},
+		{"bytes of no rows", ints().block(0, good), 0, 0, "has bytes behind its last row"},
 		{"a negative count", ints().block(-1, good), 0, 0, "-1 rows in 6 bytes"},
 		{"a negative length", ints().block(1, "\x02\x01"), 0, 0, "a length of -1"},
-		{"a long length", ints().block(1, "\x02\xfe\xff\xff\xff\xff\xff\xff\xff\x7f"), 0, 0, "it ends too early"},
+		{"a long length", ints().block(1, "\x02\xfe\xff\xff\xff\xff\xff\xff\xff\x7f"), 0, 0, "ends within its rows"},
 		{"a number without end", ints().block(1, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), 0, 0, "a number of more than 64 bits"},
 		{"a codec", newAvroFile(avroRecordOf(""), "lzo"), 0, 0, `its codec is "lzo"`},
 		{"no JSON", newAvroFile("{", "null"), 0, 0, "its schema is no JSON"},
 		{"no record", newAvroFile(`"int"`, "null"), 0, 0, "its schema is of type int"},
 		{"an unknown type", newAvroFile(avroRecordOf(`{"name":"a","type":"frob"}`), "null"), 0, 0, `field "a": there is no type "frob"`},
 		{"deep", newAvroFile(strings.Repeat(`{"type":"array","items":`, 100)+`"int"`+strings.Repeat("}", 100), "null"), 0, 0, "it nests deeper than 64"},
-		{"deflate", newAvroFile(avroRecordOf(`{"name":"a","type":"int"}`), "deflate").block(1, "\xff\xff"), 0, 0, "its deflate data"},
+		{"deflate", newAvroFile(avroRecordOf(`{"name":"a","type":"int"}`), "deflate").block(1, "\xff\xff"), 0, 0, "has damaged deflate data"},
 		{"snappy", newAvroFile(avroRecordOf(`{"name":"a","type":"int"}`), "snappy").block(1, "\x01\x00\x02????"), 0, 0, "its checksum is wrong"},
-		{"snappy's length", newAvroFile(avroRecordOf(`{"name":"a","type":"int"}`), "snappy").block(1, "\xff\xff\xff\xff\x0f\x00\x02????"), 0, 0, "more than 64 MiB"},
-		{"zstandard", newAvroFile(avroRecordOf(`{"name":"a","type":"int"}`), "zstandard").block(1, "x"), 0, 0, "its zstandard data"},
+		{"snappy's length", newAvroFile(avroRecordOf(`{"name":"a","type":"int"}`), "snappy").block(1, "\xff\xff\xff\xff\x0f\x00\x02????"), 0, 0, "has damaged snappy data"},
+		{"zstandard", newAvroFile(avroRecordOf(`{"name":"a","type":"int"}`), "zstandard").block(1, "x"), 0, 0, "has damaged zstandard data"},
 		{"a cut header", ints(), 20, 0, "the header is damaged"},
 	} {
 		c.file.Truncate(c.file.Len() - c.cut)
@@ -157,20 +161,27 @@ func TestAvroBombs(t *testing.T) {
 	}
 
 	for _, codec := range []string{"deflate", "zstandard"} {
-		rows, err = newAvroFile(avroRecordOf(`{"name":"id","type":"int"}`), codec).block(3, packed(t, codec, 3)).read(t)
+		rows, err = newAvroFile(avroRecordOf(`{"name":"id","type":"int"}`), codec).block(3, packed(t, codec, "", 3)).read(t)
 		if err != nil {
 			t.Errorf("%s: %v", codec, err)
 		}
 		wantLines(t, codec, rows, []string{`{"id":0}`, `{"id":0}`, `{"id":0}`})
-		f := newAvroFile(avroRecordOf(`{"name":"s","type":"bytes"}`), codec).block(1, packed(t, codec, maxAvroBlock+1))
-		if _, err = f.read(t); err == nil || !strings.Contains(err.Error(), "more than 64 MiB unpacked") {
+
+		bomb := packed(t, codec, string(binary.AppendVarint(nil, 1<<40)), maxAvroRow+1<<20)
+		f := newAvroFile(avroRecordOf(`{"name":"s","type":"bytes"}`), codec).block(1, bomb)
+		if _, err = f.read(t); err == nil || !strings.Contains(err.Error(), "a row of more than 64 MiB") {
 			t.Errorf("%s: got %v", codec, err)
+		}
+		f = newAvroFile(avroRecordOf(`{"name":"id","type":"int"}`), codec).block(1<<40, bomb)
+		var b strings.Builder
+		if err = Rows(t.Context(), &b, bytes.NewReader(f.Bytes()), int64(f.Len()), Spec{Output: OutputJSONL, Limit: 2}); err != nil || strings.Count(b.String(), "\n") != 2 {
+			t.Errorf("%s: got %q, %v", codec, b.String(), err)
 		}
 	}
 }
 
-// packed are n zeros.
-func packed(t *testing.T, codec string, n int) string {
+// packed are n zeros behind some bytes.
+func packed(t *testing.T, codec, first string, n int) string {
 	t.Helper()
 	var b bytes.Buffer
 	var w io.WriteCloser
@@ -181,7 +192,7 @@ func packed(t *testing.T, codec string, n int) string {
 		w, err = zstd.NewWriter(&b)
 	}
 	if err == nil {
-		_, err = w.Write(make([]byte, n))
+		_, err = w.Write(append([]byte(first), make([]byte, n)...))
 	}
 	if err == nil {
 		err = w.Close()
@@ -308,4 +319,70 @@ func (r stuckReads) ReadAt(b []byte, off int64) (int, error) {
 		return 0, io.ErrUnexpectedEOF
 	}
 	return r.ReaderAt.ReadAt(b, off)
+}
+
+// TestAvroOneBlock: all rows in one block, as some writers make it; it ends without the
+// file's marker, which is only seen behind its rows.
+func TestAvroOneBlock(t *testing.T) {
+	var data avroFile
+	var want []string
+	for n := range 60_000 { // a block that is too large to be read before its rows are shown, packed too
+		s := fmt.Sprintf("%x", sha256.Sum256([]byte{byte(n), byte(n >> 8)}))[n%20:]
+		data.long(int64(n))
+		data.text(s)
+		want = append(want, fmt.Sprintf(`{"n":%d,"s":"%s"}`, n, s))
+	}
+	stored := map[string]string{"null": data.String()}
+	for _, codec := range []string{"deflate", "zstandard"} {
+		stored[codec] = packed(t, codec, data.String(), 0)
+	}
+	stored["snappy"] = string(snappy.Encode(nil, data.Bytes())) + string(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(data.Bytes())))
+	for codec, block := range stored {
+		f := newAvroFile(avroRecordOf(`{"name":"n","type":"int"},{"name":"s","type":"string"}`), codec).block(int64(len(want)), block)
+		got, err := f.read(t)
+		if err != nil {
+			t.Errorf("%s: %v", codec, err)
+		}
+		wantLines(t, codec, got, want)
+		f.Bytes()[f.Len()-1] = 'X'
+		got, err = f.read(t)
+		if err == nil || !strings.Contains(err.Error(), "sync marker") {
+			t.Errorf("%s: got %v", codec, err)
+		}
+		wantLines(t, codec, got, want)
+	}
+}
+
+// TestSnappy: an element of each kind, and what refers to nothing.
+func TestSnappy(t *testing.T) {
+	unsnap := func(packed string) (string, error) {
+		var u unsnapper
+		if err := u.reset(bufio.NewReader(strings.NewReader(packed))); err != nil {
+			return "", err
+		}
+		b, err := io.ReadAll(&u)
+		return string(b), err
+	}
+	sum := func(s string) string {
+		return string(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE([]byte(s))))
+	}
+	long := strings.Repeat("0123456789", 2<<20) // more than is held
+	much := string(binary.AppendUvarint(nil, uint64(len(long)+4))) + "\xfc" + string(binary.LittleEndian.AppendUint32(nil, uint32(len(long)-1))) + long
+	for _, c := range []struct{ packed, want, err string }{
+		{"\x00" + sum(""), "", ""},
+		{"\x0c\x0cabcd" + "\x11\x04" + sum("abcdabcdabcd"), "abcdabcdabcd", ""},     // of 8, from 4 before
+		{"\x09\x00a" + "\x1e\x01\x00" + sum("aaaaaaaaa"), "aaaaaaaaa", ""},          // of 8, from 1 before
+		{"\x09\x00a" + "\x1f\x01\x00\x00\x00" + sum("aaaaaaaaa"), "aaaaaaaaa", ""},  // in four bytes
+		{"\x09\x00a" + "\x1e\x02\x00" + sum(""), "", "it refers to 2 bytes before"}, //
+		{"\x09\x00a" + "\x1e\x00\x00" + sum(""), "", "it refers to 0 bytes before"}, //
+		{"\x02\x0cabcd" + sum("ab"), "", errSnappy.Error()},                         // more than it says
+		{"\x05\x0cabcd", "", errMore.Error()},                                       //
+		{much + "\x0f\x0a\x00\x00\x00" + sum(long+"0123"), long + "0123", ""},
+		{much + "\x0f\x00\x00\x00\x01" + sum(""), "", "it refers to 16777216 bytes before"},
+	} {
+		got, err := unsnap(c.packed)
+		if c.err == "" && (err != nil || got != c.want) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%.30q: got %.30q, %v, want %.30q, %q", c.packed, got, err, c.want, c.err)
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -11,12 +10,8 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/format"
 )
 
-const (
-	avroFirstRead = 256 << 10 // the header, and the first rows with it
-	maxAvroBlock  = 64 << 20  // as stored, and unpacked: writers make blocks of 16 KiB to some MiB
-)
-
-const remedySmaller = "write the file with smaller blocks"
+// avroFirstRead is what is read at first: the header, and the first rows with it.
+const avroFirstRead = 256 << 10
 
 // avroHeader is what of a file's header its rows are read by.
 type avroHeader struct {
@@ -30,7 +25,7 @@ var errMore = errors.New("it ends too early")
 
 // openAvroHeader reads the header of the size bytes of src, mostly in one read, and gives
 // what it read behind it to the stream of the blocks.
-func openAvroHeader(src io.ReaderAt, size int64) (*avroHeader, *avroStream, error) {
+func openAvroHeader(ctx context.Context, src io.ReaderAt, size int64) (*avroHeader, *avroStream, error) {
 	first := make([]byte, min(avroFirstRead, size))
 	if n, err := src.ReadAt(first, 0); n < len(first) {
 		return nil, nil, readFailed(err)
@@ -55,9 +50,9 @@ func openAvroHeader(src io.ReaderAt, size int64) (*avroHeader, *avroStream, erro
 		return nil, nil, &Error{Reason: "its header has no avro.schema", Remedy: remedyDamaged}
 	}
 	if read.Length > int64(len(first)) {
-		return h, newAvroStream(src, nil, read.Length, size), nil
+		return h, newAvroStream(ctx, src, nil, read.Length, size), nil
 	}
-	return h, newAvroStream(src, first[read.Length:], int64(len(first)), size), nil
+	return h, newAvroStream(ctx, src, first[read.Length:], int64(len(first)), size), nil
 }
 
 // avroBegun is a file whose first bytes are there.
@@ -84,9 +79,10 @@ func readFailed(err error) error {
 // avroBytes reads Avro's binary encoding. The first error stays, and all that is read
 // after it is empty: a loop looks at err, for nothing else ends it.
 type avroBytes struct {
-	in  []byte
-	at  int
-	err error
+	in   []byte
+	at   int
+	err  error
+	want int // with errMore: how long in must be at least, as far as is known
 }
 
 func (r *avroBytes) fail(err error) {
@@ -135,6 +131,9 @@ func (r *avroBytes) lengthy() []byte {
 	case n < 0:
 		r.fail(fmt.Errorf("a length of %d", n))
 	case n > int64(len(r.in)-r.at):
+		if r.err == nil {
+			r.want = int(min(n, maxAvroRow)) + r.at
+		}
 		r.fail(errMore)
 	default:
 		return r.take(int(n))
@@ -161,53 +160,4 @@ func (r *avroBytes) sizedCount() (n, size int64) {
 		return 0, -1
 	}
 	return -n, size
-}
-
-// avroBlock is a block as it is stored.
-type avroBlock struct {
-	rows int64
-	data []byte // until the next block is read
-	at   int64  // where it begins in the file
-}
-
-// nextBlock reads a block; io.EOF behind the last.
-func (h *avroHeader) nextBlock(ctx context.Context, s *avroStream) (avroBlock, error) {
-	b := avroBlock{at: s.position()}
-	damaged := func(format string, args ...any) (avroBlock, error) {
-		return b, &Error{Reason: fmt.Sprintf("the block at byte %d ", b.at) + fmt.Sprintf(format, args...), Remedy: remedyDamaged}
-	}
-	head, err := s.peek(ctx, 2*binary.MaxVarintLen64)
-	if err != nil || len(head) == 0 {
-		return b, orEOF(err)
-	}
-	r := avroBytes{in: head}
-	rows, size := r.long(), r.long()
-	switch {
-	case r.err != nil:
-		return damaged("does not begin as one: %v", r.err)
-	case rows < 0 || size < 0:
-		return damaged("has %d rows in %d bytes", rows, size)
-	case size > maxAvroBlock:
-		return b, &Error{Reason: fmt.Sprintf("the block at byte %d has %d bytes, over the limit of %d", b.at, size, maxAvroBlock), Remedy: remedySmaller}
-	}
-	n := r.at + int(size) + len(h.sync)
-	all, err := s.peek(ctx, n)
-	switch {
-	case err != nil:
-		return b, err
-	case len(all) < n:
-		return damaged("ends at byte %d of its %d", len(all), n)
-	case !bytes.Equal(all[n-len(h.sync):n], h.sync[:]):
-		return damaged("does not end in the file's sync marker")
-	}
-	s.skip(n)
-	b.rows, b.data = rows, all[r.at:r.at+int(size)]
-	return b, nil
-}
-
-func orEOF(err error) error {
-	if err == nil {
-		return io.EOF
-	}
-	return err
 }

@@ -19,6 +19,8 @@ type avroStream struct {
 	quit     chan struct{}
 	ended    bool
 	err      error
+	done     <-chan struct{} // of the context that the rows are read in
+	why      func() error
 }
 
 type avroRange struct {
@@ -31,9 +33,9 @@ const (
 	avroLastRange  = 4 << 20
 )
 
-// newStream starts with have, which is what lies before position at.
-func newAvroStream(src io.ReaderAt, have []byte, at, size int64) *avroStream {
-	return &avroStream{src: src, have: have, from: at - int64(len(have)), at: at, size: size}
+// newAvroStream starts with have, which is what lies before position at.
+func newAvroStream(ctx context.Context, src io.ReaderAt, have []byte, at, size int64) *avroStream {
+	return &avroStream{src: src, have: have, from: at - int64(len(have)), at: at, size: size, done: ctx.Done(), why: ctx.Err}
 }
 
 // start begins to read ahead.
@@ -86,37 +88,51 @@ func (s *avroStream) close() {
 	s.quit = nil
 }
 
-// position is that of the next byte.
-func (s *avroStream) position() int64 { return s.from }
-
 // skip passes over bytes that were peeked at.
 func (s *avroStream) skip(n int) { s.have, s.from = s.have[n:], s.from+int64(n) }
 
 // peek returns the next n bytes, or those that there are, until the next call.
-func (s *avroStream) peek(ctx context.Context, n int) ([]byte, error) {
+func (s *avroStream) peek(n int) ([]byte, error) {
 	for len(s.have) < n && !s.ended && s.err == nil {
-		if s.quit == nil {
-			s.start()
-		}
-		select {
-		case c, more := <-s.ranges:
-			s.ended = !more
-			s.err = c.err
-			if more {
-				s.add(c.b, n)
-				s.free <- c.b
-			}
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+		s.receive(n)
 	}
 	if len(s.have) < n {
-		if s.err != nil && ctx.Err() != nil {
-			return nil, ctx.Err() // which is what the read failed for
-		}
 		return s.have, s.err
 	}
 	return s.have[:n], nil
+}
+
+// some returns what there is, one byte or more, until the next call.
+func (s *avroStream) some() ([]byte, error) {
+	for len(s.have) == 0 && !s.ended && s.err == nil {
+		s.receive(1)
+	}
+	switch {
+	case len(s.have) > 0:
+		return s.have, nil
+	case s.err != nil:
+		return nil, s.err
+	}
+	return nil, io.ErrUnexpectedEOF
+}
+
+// receive waits for the next range, of which a reader wants n bytes with what there is.
+func (s *avroStream) receive(n int) {
+	if s.quit == nil {
+		s.start()
+	}
+	select {
+	case c, more := <-s.ranges:
+		if s.ended = !more; more {
+			s.add(c.b, n)
+			s.free <- c.b
+		}
+		if s.err = c.err; s.err != nil && s.why() != nil {
+			s.err = s.why() // which is what the read failed for
+		}
+	case <-s.done:
+		s.err = s.why()
+	}
 }
 
 // add puts b behind what there is, of which a reader wants n bytes.
