@@ -27,6 +27,8 @@ The lake is mounted on %[1]s. Try:
   cat sales/orders.json | jq .table_type          a table's catalog entry
   head -3 web/clicks/dt=2026-01-01/clicks.csv     a CSV file
   ls sales/orders                                 partitions, one of them null
+  head -2 sales/orders/dt=2026-01-01/region=eu/.lakefs/rows/part-0000.parquet.jsonl
+  %-47[6]s files, bytes and rows of a table
   cp sales/orders/dt=2026-01-01/region=eu/part-0000.parquet /tmp/
   cp /tmp/part-0000.parquet sales/orders/dt=2026-01-01/region=eu/part-0001.parquet
   cat broken/cut/.lakefs/status.json              why a table cannot be read
@@ -80,7 +82,7 @@ func (p *program) demo(ctx context.Context, dir string) error {
 	if path, err := os.Executable(); err == nil {
 		self = shellQuote(path)
 	}
-	p.printf(demoText, quoted(lake), shellQuote(lake), quoted(filepath.Join(dir, "warehouse")), self+" unmount "+shellQuote(lake), self+" status")
+	p.printf(demoText, quoted(lake), shellQuote(lake), quoted(filepath.Join(dir, "warehouse")), self+" unmount "+shellQuote(lake), self+" status", self+" du sales/orders")
 	return nil
 }
 

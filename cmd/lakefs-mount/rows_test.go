@@ -231,7 +231,7 @@ func TestRowsThatTheStoreRefuses(t *testing.T) {
 	if r := lake.Run("rows", lake.Path("db/t/b.parquet")); r.Code != exitOK || strings.Count(r.Out, "\n") != 4 {
 		t.Errorf("exit code %d, %q %q", r.Code, r.Out, r.Err)
 	}
-	if got := proxy.Counts(); got["GetObject"] != 1 || got["HeadObject"] > 0 {
+	if got := requestsOf(proxy, "b.parquet"); got["GetObject"] != 1 || got["HeadObject"] > 0 {
 		t.Errorf("a small file is asked for by %v", got)
 	}
 	lake.Unmount()
