@@ -161,7 +161,6 @@ var refused = map[string]string{
 	"arrow-encrypted-columns.parquet": "encrypted",
 	"arrow-nocolumns.parquet":         "no column",
 	"flat-xz.avro":                    `codec is "xz"`,
-	"polars.avro":                     "without a name",
 }
 
 func footerOfFile(t *testing.T, f mutated.File) error {
