@@ -18,6 +18,9 @@ import (
 	"github.com/lakefs-mount/lakefs-mount/table"
 )
 
+// configName is the control file of the settings in force.
+const configName = "config.json"
+
 // controlDir is the .lakefs of a directory. It is found by name only.
 type controlDir struct {
 	fixed
@@ -67,6 +70,11 @@ func (c *controlDir) content(ctx context.Context, dir, base string) ([]byte, err
 	switch base {
 	case "version":
 		return []byte(c.fs.Version + "\n"), nil
+	case configName:
+		if c.fs.Settings == nil {
+			return nil, objectstore.ErrNotExist
+		}
+		return c.fs.Settings, nil
 	case "jobs.json":
 		return c.fs.jobs.json()
 	case "stats":
@@ -144,6 +152,9 @@ func (c *controlDir) OpendirHandle(ctx context.Context, _ uint32) (gofs.FileHand
 	}
 	if dir == "" {
 		names = append(names, "ctl", "jobs.json", "stats", "version")
+		if c.fs.Settings != nil {
+			names = append(names, configName)
+		}
 	}
 	list := []fuse.DirEntry{{Name: "staged", Mode: syscall.S_IFDIR, Ino: c.fs.names.inode(child(child(dir, controlName), "staged"))}}
 	if strings.Count(dir, "/") == 1 {

@@ -182,6 +182,7 @@ type contentNode struct {
 	ino  uint64
 	data []byte
 	made time.Time
+	mode uint32
 }
 
 var (
@@ -190,7 +191,10 @@ var (
 )
 
 func (f *FS) contentInode(ctx context.Context, d *gofs.Inode, path string, data []byte, out *fuse.EntryOut) *gofs.Inode {
-	c := &contentNode{fs: f, ino: f.names.inode(path), data: data, made: time.Now()}
+	c := &contentNode{fs: f, ino: f.names.inode(path), data: data, made: time.Now(), mode: uint32(0o444 & f.FileMode &^ f.Umask)}
+	if path == child(controlName, configName) {
+		c.mode = 0o400
+	}
 	out.SetEntryTimeout(0)
 	out.SetAttrTimeout(0)
 	in := d.NewInode(ctx, c, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: c.ino, Gen: generation(string(data))})
@@ -202,7 +206,7 @@ func (f *FS) contentInode(ctx context.Context, d *gofs.Inode, path string, data 
 
 func (c *contentNode) attributes(a *fuse.Attr) {
 	c.fs.fill(a, c.ino, int64(len(c.data)), c.made)
-	a.Mode, a.Uid, a.Gid = syscall.S_IFREG|uint32(0o444&c.fs.FileMode&^c.fs.Umask), c.fs.UID, c.fs.GID
+	a.Mode, a.Uid, a.Gid = syscall.S_IFREG|c.mode, c.fs.UID, c.fs.GID
 }
 
 // Getattr tells the exact size of what a read returns.

@@ -77,6 +77,9 @@ type Config struct {
 
 	Version string // what .lakefs/version holds
 	Source  string // for status.json and the mount table
+	// Settings is what the root's .lakefs/config.json holds, for the owner alone; nil:
+	// there is none.
+	Settings []byte
 
 	Write          WriteLevel
 	ReadOnly       bool

@@ -38,8 +38,14 @@ func (p *program) checkCommand() *cobra.Command {
 		Use:   "check [flags] [SOURCE]",
 		Short: "Show what works here and what does not, and why",
 		Args:  arguments(0, 1),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return completeSource(typed)
+		},
 	}
-	settings.AddFlags(cmd.Flags(), slices.Concat(settings.S3Names(), settings.GlueNames(), []string{
+	p.addSettings(cmd, slices.Concat(settings.S3Names(), settings.GlueNames(), []string{
 		"database", "table", "config", "io-timeout", "read-only", "write", "catalog-writes",
 		"allow-location", "allow-other", "state-dir", "manifest-max-bytes", "manifest-max-columns", "manifest-max-keys",
 	})...)

@@ -9,12 +9,16 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
+	"strconv"
 	"syscall"
 )
 
 // readyFlag names the descriptor on which a daemon tells its parent that the
 // mount is ready.
 const readyFlag = "ready-fd"
+
+// optionsFlag says to a daemon that its flags were given as mount options.
+const optionsFlag = "by-options"
 
 // readyWord is what it writes there.
 const readyWord = "ready"
@@ -50,7 +54,8 @@ func (p *program) startDaemon(ctx context.Context, r *request, ready *os.File) (
 	if err != nil {
 		return nil, err
 	}
-	args := slices.Concat([]string{"mount", "--" + readyFlag + "=3"}, r.settings.Flags(), []string{"--", r.source.String(), r.mountpoint})
+	own := []string{"mount", "--" + readyFlag + "=3", "--" + optionsFlag + "=" + strconv.FormatBool(r.options)}
+	args := slices.Concat(own, r.settings.Flags(), []string{"--", r.source.String(), r.mountpoint})
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, args...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Env = p.environ

@@ -45,6 +45,8 @@ func (p *program) demoCommand() *cobra.Command {
 		Short: "Make a small warehouse in a local folder and mount it",
 		Long:  demoLong,
 		Args:  arguments(0, 1),
+
+		ValidArgsFunction: completeDirectory,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "demo"
 			if len(args) == 1 {

@@ -39,6 +39,8 @@ type request struct {
 	// glueEndpoint is the base URL of a Glue catalog; "": AWS
 	glueEndpoint string
 	ready        *os.File // of a daemon: where to tell that it is ready; nil: in the foreground
+	options      bool     // what the settings have from flags was given as mount options
+	environ      []string // of the program
 }
 
 func (p *program) mountCommand() *cobra.Command {
@@ -49,12 +51,16 @@ func (p *program) mountCommand() *cobra.Command {
 		Example: `    lakefs-mount mount glue: ~/lake
     lakefs-mount mount --database='sales*' --read-only glue:123456789012 ~/lake
     lakefs-mount mount s3://lake/wh/ ~/lake`,
-		Args: arguments(2, 2),
+		Args:              arguments(2, 2),
+		ValidArgsFunction: completeMount,
 	}
-	settings.AddFlags(cmd.Flags())
+	p.addSettings(cmd)
 	var readyFD int
 	cmd.Flags().IntVar(&readyFD, readyFlag, 0, "")
 	_ = cmd.Flags().MarkHidden(readyFlag) // it exists
+	var options bool
+	cmd.Flags().BoolVar(&options, optionsFlag, false, "")
+	_ = cmd.Flags().MarkHidden(optionsFlag) // it exists
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r, err := p.newRequest(cmd.Context(), args[0], args[1], settings.FromFlags(cmd.Flags()))
 		if err != nil {
@@ -63,6 +69,7 @@ func (p *program) mountCommand() *cobra.Command {
 		if readyFD > 0 {
 			r.ready = os.NewFile(uintptr(readyFD), "ready")
 		}
+		r.options = options
 		return p.mount(cmd.Context(), r)
 	}
 	return cmd
@@ -74,7 +81,7 @@ func (p *program) newRequest(ctx context.Context, source, mountpoint string, giv
 	if err != nil {
 		return nil, usageError{err}
 	}
-	r := &request{settings: resolved}
+	r := &request{settings: resolved, environ: p.environ}
 	if r.names, err = parseNames(resolved); err != nil {
 		return nil, usageError{err}
 	}
@@ -182,5 +189,6 @@ func (p *program) mountStyle(ctx context.Context, style *styleFlags, source, mou
 	if err != nil || style.fake {
 		return err
 	}
+	r.options = true
 	return p.mount(ctx, r)
 }

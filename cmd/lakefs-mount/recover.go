@@ -108,14 +108,17 @@ func (p *program) recoverCommand() *cobra.Command {
 		Short: "Show, publish, save or drop files that were not published",
 		Long:  recoverLong,
 		Args:  arguments(1, 2),
+
+		ValidArgsFunction: completeMountPoint,
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&o.publish, "publish", nil, "publish these `IDs`, or all")
 	f.StringSliceVar(&o.abort, "abort", nil, "drop these `IDs` and their bytes, or all")
 	f.StringVar(&o.save, "save", "", "copy all of them into this `DIR`; they stay staged")
+	_ = cmd.MarkFlagDirname("save") // the flag is there
 	f.BoolVar(&o.all, "all", false, "files that live in the mount alone too, in the list and where all are meant")
 	f.BoolVar(&o.json, "json", false, "list as JSON")
-	settings.AddFlags(f, recoverSettings()...)
+	p.addSettings(cmd, recoverSettings()...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := o.check(f); err != nil {
 			return err

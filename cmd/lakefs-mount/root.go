@@ -29,11 +29,12 @@ func (p *program) rootCommand() *cobra.Command {
 		Short:             "Mount a data lake's catalog as a file system",
 		Long:              rootLong,
 		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: completeMount,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
 	style := addStyleFlags(root)
+	_ = root.RegisterFlagCompletionFunc("options", p.completeOptions) // the flag is there
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 && len(style.options) == 0 {
 			return cmd.Help()
@@ -49,7 +50,8 @@ func (p *program) rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	root.AddCommand(p.mountCommand(), p.unmountCommand(), p.statusCommand(), p.recoverCommand(),
 		p.commitCommand(), p.abortCommand(), p.repairCommand(), p.setFormatCommand(), p.schemaCommand(), p.rowsCommand(), p.duCommand(),
-		p.refreshCommand(), p.warmCommand(), p.renderCommand(), p.checkCommand(), p.demoCommand(), p.versionCommand())
+		p.refreshCommand(), p.warmCommand(), p.renderCommand(), p.checkCommand(), p.demoCommand(),
+		p.configCommand(), p.completionCommand(), p.versionCommand())
 	return root
 }
 

@@ -33,6 +33,8 @@ func (p *program) statusCommand() *cobra.Command {
 		Use:   "status [MOUNTPOINT]",
 		Short: "Show the mounts: unpublished files, uploads, cache, requests, errors",
 		Args:  arguments(0, 1),
+
+		ValidArgsFunction: completeMountPoint,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			table, err := statusTable(args)
 			if err != nil {

@@ -25,6 +25,8 @@ func (p *program) unmountCommand() *cobra.Command {
 		Aliases: []string{"umount"},
 		Short:   "Finish what is being published, then unmount",
 		Args:    arguments(1, 1),
+
+		ValidArgsFunction: completeMountPoint,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := mountPoint(args[0])
 			if err != nil {

@@ -49,6 +49,8 @@ type lake struct {
 	children  *render.Children
 	metrics   *lakemetrics.Set
 	fs        *fs.FS
+	settings  []byte // those in force, as .lakefs/config.json tells them
+	stagedMax int64  // in force, in bytes
 
 	closers []func() error // in order of opening
 }
@@ -174,8 +176,9 @@ func (l *lake) open(ctx context.Context, r *request) error {
 		return err
 	}
 	memory := budget.New(memoryLimit(r.settings.MemoryLimit))
+	l.stagedMax = stagedMax(r.settings.StagedMax, r.settings.StateDir)
 	l.area, err = openArea(ctx, stagingDir(r), staging.Options{
-		Log: l.log, Store: l.store, Keep: r.settings.StagedKeep, Max: stagedMax(r.settings.StagedMax, r.settings.StateDir),
+		Log: l.log, Store: l.store, Keep: r.settings.StagedKeep, Max: l.stagedMax,
 		Spare: fs.InTransaction, Meta: commit.Meta, PartSize: r.settings.PartSize, Memory: memory,
 	})
 	if err != nil {
@@ -201,7 +204,8 @@ func (l *lake) open(ctx context.Context, r *request) error {
 		Registrar: registrar(r, l.view),
 	})
 	l.bindMetrics(memory)
-	return nil
+	l.settings, err = configJSON(r, l, memory.Max())
+	return err
 }
 
 // openArea opens the staging directory. A mount that was just unmounted may hold
@@ -239,7 +243,7 @@ func (l *lake) config(r *request) fs.Config {
 	return fs.Config{
 		View: l.view, Store: l.store, Area: l.area, Committer: l.committer, Attr: l.attr, Cache: l.cache, Disk: l.disk,
 		Metrics: l.metrics, Log: l.log,
-		Version: buildData().String(), Source: r.source.String(),
+		Version: buildData().String(), Source: r.source.String(), Settings: l.settings,
 		Write: writeLevel(v.Write), ReadOnly: v.ReadOnly, PublishKilled: v.OnKilled == "publish",
 		UID: orUint(v.UID, os.Geteuid()), GID: orUint(v.GID, os.Getegid()),
 		FileMode: os.FileMode(v.FileMode), DirMode: os.FileMode(v.DirMode), Umask: os.FileMode(v.Umask),

@@ -11,7 +11,9 @@ func catalog() []Setting {
 	all := []Setting{
 		{
 			Name: "glue-endpoint-url", Type: "URL", Usage: "a catalog that speaks AWS Glue, instead of AWS: http://127.0.0.1:5000",
-			set: func(v *Values, raw string) error { return setEndpoint(&v.GlueEndpointURL, raw) },
+			Example: "http://127.0.0.1:5000",
+			set:     func(v *Values, raw string) error { return setEndpoint(&v.GlueEndpointURL, raw) },
+			get:     func(v *Values) any { return orNone(v.GlueEndpointURL) },
 		},
 		toggle("discover", "list directories that look like partitions and are not in the catalog too",
 			func(v *Values) *bool { return &v.Discover }),
@@ -39,7 +41,7 @@ func catalogWrites() Setting {
 
 // glob is a List of patterns, as path.Match has them.
 func glob(name, usage string, at func(*Values) *[]string) Setting {
-	return Setting{Name: name, Type: "GLOB", Usage: usage, List: true, set: func(v *Values, raw string) error {
+	s := Setting{Name: name, Type: "GLOB", Usage: usage, List: true, Example: "sales*", set: func(v *Values, raw string) error {
 		_, err := path.Match(raw, "")
 		if err != nil || raw == "" {
 			return errors.New(`want a pattern of *, ?, [a-z] and \ before one of these`)
@@ -47,6 +49,7 @@ func glob(name, usage string, at func(*Values) *[]string) Setting {
 		*at(v) = append(*at(v), raw)
 		return nil
 	}}
+	return s.with(func(v *Values) any { return list(*at(v)) })
 }
 
 // GlueNames are the names of the settings for a Glue catalog alone.

@@ -11,7 +11,7 @@ import (
 )
 
 func toggle(name, usage string, at func(*Values) *bool) Setting {
-	return Setting{Name: name, Default: "false", Usage: usage, set: func(v *Values, raw string) error {
+	s := Setting{Name: name, Default: "false", Usage: usage, set: func(v *Values, raw string) error {
 		on, err := strconv.ParseBool(raw)
 		if err != nil {
 			return errors.New("want true or false")
@@ -19,10 +19,11 @@ func toggle(name, usage string, at func(*Values) *bool) Setting {
 		*at(v) = on
 		return nil
 	}}
+	return s.with(func(v *Values) any { return *at(v) })
 }
 
 func choice(name, usage, def string, allowed []string, at func(*Values) *string) Setting {
-	return Setting{Name: name, Type: strings.Join(allowed, "|"), Default: def, Usage: usage, set: func(v *Values, raw string) error {
+	s := Setting{Name: name, Type: strings.Join(allowed, "|"), Default: def, Usage: usage, set: func(v *Values, raw string) error {
 		for _, a := range allowed {
 			if raw == a {
 				*at(v) = raw
@@ -31,6 +32,13 @@ func choice(name, usage, def string, allowed []string, at func(*Values) *string)
 		}
 		return notOneOf(allowed)
 	}}
+	return s.with(func(v *Values) any { return orNone(*at(v)) })
+}
+
+// with adds how the value is told.
+func (s Setting) with(get func(v *Values) any) Setting {
+	s.get = get
+	return s
 }
 
 func notOneOf(allowed []string) error {
@@ -38,7 +46,7 @@ func notOneOf(allowed []string) error {
 }
 
 func id(name, usage string, at func(*Values) **uint32) Setting {
-	return Setting{Name: name, Type: "ID", Usage: usage, set: func(v *Values, raw string) error {
+	s := Setting{Name: name, Type: "ID", Usage: usage, Example: "1000", set: func(v *Values, raw string) error {
 		n, err := strconv.ParseUint(raw, 10, 32)
 		if err != nil || n == math.MaxUint32 {
 			return errors.New("want a numeric id")
@@ -47,10 +55,11 @@ func id(name, usage string, at func(*Values) **uint32) Setting {
 		*at(v) = &id
 		return nil
 	}}
+	return s.with(func(v *Values) any { return *at(v) })
 }
 
 func mode(name, usage, def string, at func(*Values) *uint32) Setting {
-	return Setting{Name: name, Type: "MODE", Default: def, Usage: usage, set: func(v *Values, raw string) error {
+	s := Setting{Name: name, Type: "MODE", Default: def, Usage: usage, set: func(v *Values, raw string) error {
 		n, err := strconv.ParseUint(raw, 8, 32)
 		if err != nil || n > 0o777 {
 			return errors.New("want octal permission bits, at most 0777")
@@ -58,18 +67,20 @@ func mode(name, usage, def string, at func(*Values) *uint32) Setting {
 		*at(v) = uint32(n)
 		return nil
 	}}
+	return s.with(func(v *Values) any { return fmt.Sprintf("%04o", *at(v)) })
 }
 
 func duration(name, usage, def string, at func(*Values) *time.Duration) Setting {
-	return Setting{Name: name, Type: "TIME", Default: def, Usage: usage, set: func(v *Values, raw string) error {
+	s := Setting{Name: name, Type: "TIME", Default: def, Usage: usage, set: func(v *Values, raw string) error {
 		d, err := ParseDuration(raw)
 		*at(v) = d
 		return err
 	}}
+	return s.with(func(v *Values) any { return durationText(*at(v)) })
 }
 
 func size(name, usage, def string, at func(*Values) *int64) Setting {
-	return Setting{Name: name, Type: "SIZE", Default: def, Usage: usage, set: func(v *Values, raw string) error {
+	s := Setting{Name: name, Type: "SIZE", Default: def, Usage: usage, Example: "10GiB", set: func(v *Values, raw string) error {
 		n, err := ParseSize(raw)
 		if err == nil && n == 0 {
 			err = errors.New("want more than 0 bytes")
@@ -77,6 +88,7 @@ func size(name, usage, def string, at func(*Values) *int64) Setting {
 		*at(v) = n
 		return err
 	}}
+	return s.with(func(v *Values) any { return orNone(*at(v)) })
 }
 
 // sizeFrom is a size of at least so many bytes.
@@ -94,7 +106,7 @@ func sizeFrom(least int64, name, usage, def string, at func(*Values) *int64) Set
 }
 
 func count(name, usage, def string, at func(*Values) *int) Setting {
-	return Setting{Name: name, Type: "N", Default: def, Usage: usage, set: func(v *Values, raw string) error {
+	s := Setting{Name: name, Type: "N", Default: def, Usage: usage, set: func(v *Values, raw string) error {
 		n, err := strconv.ParseUint(raw, 10, 31)
 		if err != nil || n == 0 {
 			return errors.New("want a number from 1 on")
@@ -102,11 +114,12 @@ func count(name, usage, def string, at func(*Values) *int) Setting {
 		*at(v) = int(n)
 		return nil
 	}}
+	return s.with(func(v *Values) any { return *at(v) })
 }
 
 // countFrom0 is a count that may be 0.
 func countFrom0(name, usage, def string, at func(*Values) *int) Setting {
-	return Setting{Name: name, Type: "N", Default: def, Usage: usage, set: func(v *Values, raw string) error {
+	s := Setting{Name: name, Type: "N", Default: def, Usage: usage, set: func(v *Values, raw string) error {
 		n, err := strconv.ParseUint(raw, 10, 31)
 		if err != nil {
 			return errors.New("want a number from 0 on")
@@ -114,6 +127,7 @@ func countFrom0(name, usage, def string, at func(*Values) *int) Setting {
 		*at(v) = int(n)
 		return nil
 	}}
+	return s.with(func(v *Values) any { return *at(v) })
 }
 
 // addLocation takes a directory by absolute path or file: URI, or s3://BUCKET/PREFIX.

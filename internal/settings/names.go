@@ -46,7 +46,7 @@ func linger() Setting {
 
 // patterns is a List of patterns that "," parts; an empty one is a list of none.
 func patterns(name, usage, def string, at func(*Values) *[]string) Setting {
-	return Setting{Name: name, Type: "LIST", Usage: usage, Default: def, List: true, set: func(v *Values, raw string) error {
+	s := Setting{Name: name, Type: "LIST", Usage: usage, Default: def, List: true, set: func(v *Values, raw string) error {
 		for one := range strings.SplitSeq(raw, ",") {
 			if one != "" {
 				*at(v) = append(*at(v), one)
@@ -54,4 +54,5 @@ func patterns(name, usage, def string, at func(*Values) *[]string) Setting {
 		}
 		return nil
 	}}
+	return s.with(func(v *Values) any { return list(*at(v)) })
 }

@@ -12,34 +12,40 @@ import (
 // remote: a lake in S3, and how long a store may take.
 func remote() []Setting {
 	all := []Setting{
-		text("profile", "NAME", "profile of the AWS configuration files whose credentials are used (default: the SDK's chain)",
+		text("profile", "NAME", "analytics", "profile of the AWS configuration files whose credentials are used (default: the SDK's chain)",
 			func(v *Values) *string { return &v.Profile }),
-		pattern("region", "REGION", "region of the bucket (default: found by itself), or of the Glue catalog",
+		pattern("region", "REGION", "eu-central-1", "region of the bucket (default: found by itself), or of the Glue catalog",
 			`[a-z][a-z0-9-]*`, "a region such as eu-central-1", func(v *Values) *string { return &v.Region }),
 		{
 			Name: "endpoint-url", Type: "URL", Usage: "a store that speaks S3, instead of AWS: http://127.0.0.1:9000",
-			set: func(v *Values, raw string) error { return setEndpoint(&v.EndpointURL, raw) },
+			Example: "http://127.0.0.1:9000",
+			set:     func(v *Values, raw string) error { return setEndpoint(&v.EndpointURL, raw) },
+			get:     func(v *Values) any { return orNone(v.EndpointURL) },
 		},
 		toggle("path-style", "name the bucket in the path of a request, not in its host", func(v *Values) *bool { return &v.PathStyle }),
 		toggle("no-sign-request", "send no credentials, as a public bucket asks for none", func(v *Values) *bool { return &v.NoSignRequest }),
 		toggle("requester-pays", "agree to pay for the requests", func(v *Values) *bool { return &v.RequesterPays }),
-		choice("sse", "server-side encryption of what is written", "", []string{"AES256", "aws:kms", "aws:kms:dsse"},
+		choice("sse", "server-side encryption of what is written (default: the bucket's)", "", []string{"AES256", "aws:kms", "aws:kms:dsse"},
 			func(v *Values) *string { return &v.SSE }),
-		text("sse-kms-key-id", "ID", "KMS key of --sse=aws:kms and aws:kms:dsse", func(v *Values) *string { return &v.SSEKMSKeyID }),
-		pattern("storage-class", "CLASS", "storage class of what is written",
+		text("sse-kms-key-id", "KEY", "alias/lake", "KMS key of --sse=aws:kms and aws:kms:dsse", func(v *Values) *string { return &v.SSEKMSKeyID }),
+		pattern("storage-class", "CLASS", "STANDARD_IA", "storage class of what is written",
 			`[A-Z][A-Z0-9_]*`, "a class such as STANDARD_IA", func(v *Values) *string { return &v.StorageClass }),
-		pattern("expected-bucket-owner", "ACCOUNT", "refuse buckets of another AWS account",
+		pattern("expected-bucket-owner", "ACCOUNT", "123456789012", "refuse buckets of another AWS account",
 			`[0-9]{12}`, "the 12 digits of an account", func(v *Values) *string { return &v.ExpectedBucketOwner }),
 		{
 			Name: "ca-bundle", Type: "FILE", Usage: "certificates, in PEM, to trust for HTTPS beside the system's (default: AWS_CA_BUNDLE)",
-			set: func(v *Values, raw string) error { return setFile(&v.CABundle, raw) },
+			Example: "/etc/ssl/certs/store.pem",
+			set:     func(v *Values, raw string) error { return setFile(&v.CABundle, raw) },
+			get:     func(v *Values) any { return orNone(v.CABundle) },
 		},
 		choice("checksum", "checksum sent with what is written; none for stores that refuse it", "crc32c",
 			[]string{"crc32c", "crc64nvme", "sha256", "none"}, func(v *Values) *string { return &v.Checksum }),
 		partSize(),
 		{
 			Name: "cache-dir", Type: "DIR", Usage: "keep what was read on a disk too, in this directory: of this mount alone (default: memory alone)",
-			set: func(v *Values, raw string) error { return setDirectory(&v.CacheDir, raw) },
+			Example: "/var/cache/lakefs-mount",
+			set:     func(v *Values, raw string) error { return setDirectory(&v.CacheDir, raw) },
+			get:     func(v *Values) any { return orNone(v.CacheDir) },
 		},
 		sizeFrom(16<<20, "cache-size", "how much of --cache-dir's disk is used, from 16MiB on; the least recently read goes first (default: a tenth of the disk)", "",
 			func(v *Values) *int64 { return &v.CacheSize }),
@@ -60,7 +66,7 @@ const (
 // flag takes back what a settings file says.
 func partSize() Setting {
 	return Setting{
-		Name: "part-size", Type: "SIZE",
+		Name: "part-size", Type: "SIZE", Example: "64MiB",
 		Usage: "bytes of each part in which a large file is uploaded, from 5MiB to 5GiB, for stores that want equal parts (default, or 0: growing from 8MiB, so that 10,000 parts hold 5 TiB)",
 		set: func(v *Values, raw string) error {
 			n, err := ParseSize(raw)
@@ -70,29 +76,32 @@ func partSize() Setting {
 			v.PartSize = n
 			return err
 		},
+		get: func(v *Values) any { return orNone(v.PartSize) },
 	}
 }
 
-func text(name, kind, usage string, at func(*Values) *string) Setting {
-	return Setting{Name: name, Type: kind, Usage: usage, set: func(v *Values, raw string) error {
+func text(name, kind, example, usage string, at func(*Values) *string) Setting {
+	s := Setting{Name: name, Type: kind, Example: example, Usage: usage, set: func(v *Values, raw string) error {
 		if raw == "" {
 			return errors.New("want a value")
 		}
 		*at(v) = raw
 		return nil
 	}}
+	return s.with(func(v *Values) any { return orNone(*at(v)) })
 }
 
 // pattern is a text of one form; wanted says which.
-func pattern(name, kind, usage, form, wanted string, at func(*Values) *string) Setting {
+func pattern(name, kind, example, usage, form, wanted string, at func(*Values) *string) Setting {
 	whole := regexp.MustCompile(`^(?:` + form + `)$`)
-	return Setting{Name: name, Type: kind, Usage: usage, set: func(v *Values, raw string) error {
+	s := Setting{Name: name, Type: kind, Example: example, Usage: usage, set: func(v *Values, raw string) error {
 		if !whole.MatchString(raw) {
 			return errors.New("want " + wanted)
 		}
 		*at(v) = raw
 		return nil
 	}}
+	return s.with(func(v *Values) any { return orNone(*at(v)) })
 }
 
 // setEndpoint takes a base URL without anything that would be left unused, or

@@ -2,13 +2,29 @@ package settings
 
 import (
 	"log/slog"
+	"strings"
 	"time"
 )
 
 func schema() []Setting {
 	var all []Setting
-	for _, group := range [][]Setting{access(), ownership(), staged(), names(), limits(), catalog(), remote(), running()} {
-		all = append(all, group...)
+	for _, group := range []struct {
+		name     string
+		settings []Setting
+	}{
+		{"What may be read and changed", access()},
+		{"Owners and permissions", ownership()},
+		{"Unpublished files", staged()},
+		{"Names that are no data", names()},
+		{"Limits", limits()},
+		{"The catalog", catalog()},
+		{"The object store", remote()},
+		{"The process", running()},
+	} {
+		for _, s := range group.settings {
+			s.Group = group.name
+			all = append(all, s)
+		}
 	}
 	return all
 }
@@ -26,9 +42,10 @@ func access() []Setting {
 		choice("on-killed", "a file whose writer is killed by a signal: stage keeps it unpublished, publish publishes what there is",
 			"stage", []string{"stage", "publish"}, func(v *Values) *string { return &v.OnKilled }),
 		{
-			Name: "allow-location", Type: "LOCATION", List: true,
+			Name: "allow-location", Type: "LOCATION", List: true, Example: "s3://partner-data/exports/",
 			Usage: "also serve tables whose location is in this directory, or under this s3://BUCKET/PREFIX, of a Glue catalog only such; {user} is the user that runs the mount (may be repeated)",
 			set:   func(v *Values, raw string) error { return addLocation(v, raw) },
+			get:   func(v *Values) any { return list(v.AllowLocation) },
 		},
 	}
 }
@@ -52,9 +69,10 @@ func ownership() []Setting {
 func staged() []Setting {
 	return []Setting{
 		{
-			Name: "state-dir", Type: "DIR",
+			Name: "state-dir", Type: "DIR", Example: "/var/lib/lakefs-mount",
 			Usage: "staged files and remembered attributes (default: by source and mount point below $XDG_STATE_HOME or ~/.local/state)",
 			set:   func(v *Values, raw string) error { v.StateDir = raw; return nil },
+			get:   func(v *Values) any { return orNone(v.StateDir) },
 		},
 		duration("staged-keep", "how long staged files that were not published are kept (0: for ever)", "7d",
 			func(v *Values) *time.Duration { return &v.StagedKeep }),
@@ -95,7 +113,9 @@ func running() []Setting {
 	return []Setting{
 		{
 			Name: configName, Type: "FILE", Usage: "settings file: YAML, NAME: VALUE",
-			set: func(v *Values, raw string) error { return setFile(&v.Config, raw) },
+			Example: "/etc/lakefs-mount/lake.yaml",
+			set:     func(v *Values, raw string) error { return setFile(&v.Config, raw) },
+			get:     func(v *Values) any { return orNone(v.Config) },
 		},
 		toggle("daemon", "go to the background when the mount is ready", func(v *Values) *bool { return &v.Daemon }),
 		toggle("no-passthrough", "read local files through the mount's own cache, not by the kernel alone (root, Linux 6.9)",
@@ -104,12 +124,14 @@ func running() []Setting {
 		{
 			Name: "log-level", Type: "debug|info|warn|error", Default: "info", Usage: "the least important messages that are logged",
 			set: func(v *Values, raw string) error { return setLevel(&v.LogLevel, raw) },
+			get: func(v *Values) any { return strings.ToLower(v.LogLevel.String()) },
 		},
 		choice("log-format", "form of the log", "text", []string{"text", "json"}, func(v *Values) *string { return &v.LogFormat }),
 		{
-			Name: "metrics-addr", Type: "ADDRESS",
+			Name: "metrics-addr", Type: "ADDRESS", Example: ":9105",
 			Usage: "serve metrics (/metrics, for Prometheus) and health (/healthz) at HOST:PORT, at :PORT of this machine alone, or at a socket, unix:PATH (default: nowhere)",
 			set:   func(v *Values, raw string) error { return setAddress(&v.MetricsAddr, raw) },
+			get:   func(v *Values) any { return orNone(v.MetricsAddr) },
 		},
 		toggle("pprof", "serve profiles of the process at the socket pprof.sock in the state directory", func(v *Values) *bool { return &v.Pprof }),
 	}

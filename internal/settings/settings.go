@@ -103,11 +103,14 @@ type Setting struct {
 	Type    string // of the value, for people; "" for a switch
 	Default string // as a user would write it; "" where there is none
 	Usage   string
-	List    bool // may be given several times
-	S3      bool // has a meaning for a lake whose data is in S3 alone
-	Glue    bool // has a meaning for a Glue catalog alone
+	Example string // a value that it may have, where there is no default
+	Group   string // heading under which it is shown; set by All
+	List    bool   // may be given several times
+	S3      bool   // has a meaning for a lake whose data is in S3 alone
+	Glue    bool   // has a meaning for a Glue catalog alone
 
 	set func(v *Values, raw string) error // for a List: called for each value, adds it
+	get func(v *Values) any               // the value for JSON; nil: none was chosen
 }
 
 // Env is the name of the setting's environment variable.
@@ -123,6 +126,12 @@ const (
 	FromEnvironment Source = "environment"
 	FromFlag        Source = "flag"
 )
+
+// FromOption is what a caller may say of FromFlag where it gave Resolve mount options.
+const FromOption Source = "option"
+
+// FromAWS is what a caller may say of FromDefault where the AWS configuration has the value.
+const FromAWS Source = "aws"
 
 // All yields the schema, in the order in which help shows it.
 func All() iter.Seq[Setting] {

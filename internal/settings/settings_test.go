@@ -327,7 +327,7 @@ func TestEverySettingHasAFlagThatResolvesToItself(t *testing.T) {
 	}
 	example := map[string]string{
 		"ID": "7", "MODE": "0711", "TIME": "3s", "SIZE": "16MiB", "N": "9", "DIR": "/x", "": "true", "FILE": file,
-		"NAME": "a", "REGION": "eu-north-1", "URL": "http://h:1", "CLASS": "GLACIER_IR", "ACCOUNT": "123456789012", "LOCATION": "/x",
+		"NAME": "a", "KEY": "k", "REGION": "eu-north-1", "URL": "http://h:1", "CLASS": "GLACIER_IR", "ACCOUNT": "123456789012", "LOCATION": "/x",
 		"GLOB": "sales*", "ADDRESS": ":9105", "LIST": "*.part,*.tmp",
 	}
 	for s := range All() {
