@@ -51,7 +51,7 @@ func (p *program) rootCommand() *cobra.Command {
 	root.AddCommand(p.mountCommand(), p.unmountCommand(), p.statusCommand(), p.recoverCommand(),
 		p.commitCommand(), p.abortCommand(), p.repairCommand(), p.setFormatCommand(), p.schemaCommand(), p.rowsCommand(), p.duCommand(),
 		p.refreshCommand(), p.warmCommand(), p.renderCommand(), p.checkCommand(), p.demoCommand(),
-		p.configCommand(), p.completionCommand(), p.versionCommand())
+		p.configCommand(), p.completionCommand(), p.manCommand(), p.versionCommand())
 	return root
 }
 

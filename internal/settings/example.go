@@ -40,16 +40,16 @@ func ExampleFile() string {
 			fmt.Fprintf(&b, "\n# ---- %s ----\n", group)
 		}
 		b.WriteString("\n")
-		comment(&b, sentence(s.Usage))
-		comment(&b, s.allowed())
+		comment(&b, Sentence(s.Usage))
+		comment(&b, s.Allowed())
 		fmt.Fprintf(&b, "#%s: %s\n", s.Name, s.yamlValue())
 	}
 	b.WriteString(exampleTail)
 	return b.String()
 }
 
-// allowed says what the setting may be, and what it is by default.
-func (s Setting) allowed() string {
+// Allowed says what the setting may be, and what it is by default.
+func (s Setting) Allowed() string {
 	form := s.Form()
 	if s.List && s.Type != "LIST" {
 		form += "; or a list of such, [A, B]"
@@ -79,8 +79,8 @@ func (s Setting) yamlValue() string {
 	return quoted
 }
 
-// sentence begins with a capital and ends with a full stop.
-func sentence(text string) string {
+// Sentence begins with a capital and ends with a full stop.
+func Sentence(text string) string {
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
