@@ -30,7 +30,7 @@ TEST_TOOLS := $(DEMO_TOOLS) gcc=gcc rsync=rsync vim=vim gawk=gawk ed=ed patch=pa
 	sqlite3=sqlite3 jq=jq node=nodejs ps=procps perl=perl git=git python3=python3 xxd=xxd \
 	getfattr=attr bzip2=bzip2 xz=xz-utils zstd=zstd cpio=cpio curl=curl flock=util-linux \
 	pigz=pigz lz4=lz4 wget=wget sponge=moreutils emacs=emacs-nox java=default-jre-headless \
-	fio=fio file=file
+	fio=fio file=file man=man-db dh_bash-completion=bash-completion
 
 .PHONY: all build demo deps fuse venv test test-large test-spark race soak fuzz bench bench-quick bench-write bench-program peers lint fmt cover e2e check clean
 

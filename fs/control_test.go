@@ -65,7 +65,7 @@ func status(t *testing.T, l *mounttest.Lake, dir string) lakeStatus {
 func TestControlFilesOfEachLevel(t *testing.T) {
 	t.Parallel()
 	l := mounttest.Mount(t, mounttest.Options{Tables: treeTables()})
-	wantNames(t, l, ".lakefs", "ctl", "jobs.json", "staged", "stats", "status.json", "version")
+	wantNames(t, l, ".lakefs", "config.json", "ctl", "jobs.json", "staged", "stats", "status.json", "version")
 	wantNames(t, l, "sales/.lakefs", "entry.json", "staged", "status.json")
 	wantNames(t, l, "sales/orders/.lakefs", "entry.json", "footer", "rows", "schema.sql", "staged", "status.json", "txn")
 	wantNames(t, l, "sales/orders/dt=2026-01-01/.lakefs", "footer", "rows", "staged", "status.json")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -115,7 +116,8 @@ func TestHelperTakesWhatMountGives(t *testing.T) {
 func TestVersionAsJSON(t *testing.T) {
 	stdout, _, code := call(t, "lakefs-mount", nil, "version", "--json")
 	var b build
-	if err := json.Unmarshal([]byte(stdout), &b); err != nil || code != exitOK || !strings.HasPrefix(b.Go, "go1.") {
+	if err := json.Unmarshal([]byte(stdout), &b); err != nil || code != exitOK || !strings.HasPrefix(b.Go, "go1.") ||
+		b.Platform != runtime.GOOS+"/"+runtime.GOARCH || !strings.HasPrefix(b.Modules["github.com/spf13/cobra"], "v") {
 		t.Errorf("version --json is %q (%v), exit code %d", stdout, err, code)
 	}
 }

@@ -26,15 +26,18 @@ type build struct {
 	Time     string `json:"time,omitempty"`     // of the revision
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
+	// Modules are the versions of those that it was linked with, by path.
+	Modules map[string]string `json:"modules"`
 }
 
 func buildData() build {
 	b := build{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, found := debug.ReadBuildInfo()
+	b.Modules = modulesOf(info)
 	if version != "" {
 		b.Version, b.Revision, b.Time = version, revision, revised
 		return b
 	}
-	info, found := debug.ReadBuildInfo()
 	if !found {
 		return b
 	}
@@ -59,6 +62,21 @@ func buildData() build {
 		b.Revision += changed
 	}
 	return b
+}
+
+// modulesOf are the versions of what info, nil where nothing is known, was linked with.
+func modulesOf(info *debug.BuildInfo) map[string]string {
+	modules := map[string]string{}
+	if info == nil {
+		return modules
+	}
+	for _, m := range info.Deps {
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		modules[m.Path] = m.Version
+	}
+	return modules
 }
 
 func (b build) String() string {
