@@ -5,13 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/lakefs-mount/lakefs-mount/format"
@@ -199,6 +203,47 @@ func TestRowsOfPlainColumnsBesideEncryptedOnes(t *testing.T) {
 		})
 		if got := fmt.Sprint(strings.TrimSpace(text.String()), err); !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestChecksumsOfPages: of a file whose pages have checksums, no page with a changed bit
+// is shown.
+func TestChecksumsOfPages(t *testing.T) {
+	files := wholeFiles(t)
+	f := files[slices.IndexFunc(files, func(f mutated.File) bool { return f.Name == "index.parquet" })]
+	var first bytes.Buffer
+	whole := Spec{Name: f.Name, Kind: KindRows, Output: OutputJSONL}
+	if err := Rows(t.Context(), &first, bytes.NewReader(f.Data), int64(len(f.Data)), whole); err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(7, 7)) //nolint:gosec // the same each time, by intention
+	failed := 0
+	for range 50 {
+		data := bytes.Clone(f.Data)
+		at := 4 + random.IntN(len(data)/2) // pages are in the first half of it
+		data[at] ^= 1 << random.IntN(8)
+		var text bytes.Buffer
+		err := Rows(t.Context(), &text, bytes.NewReader(data), int64(len(data)), whole)
+		if err == nil && !bytes.Equal(text.Bytes(), first.Bytes()) {
+			t.Errorf("byte %d is changed, and other rows are shown without an error", at)
+		}
+		if err != nil && strings.Contains(err.Error(), "checksum") {
+			failed++
+		}
+	}
+	if failed < 10 {
+		t.Errorf("%d of 50 files fail by a checksum", failed)
+	}
+}
+
+func TestChecksumOfAPageThatIsReadInParts(t *testing.T) {
+	data := []byte(strings.Repeat("0123456789", 100))
+	for want, fails := range map[uint32]bool{0: false, crc32.ChecksumIEEE(data): false, 5: true} {
+		b := &pageBody{read: iotest.OneByteReader(bytes.NewReader(data)).Read, left: int64(len(data)), sum: checksum{want: want}}
+		_, err := io.ReadFull(b, make([]byte, len(data)))
+		if errors.Is(err, errChecksum) != fails {
+			t.Errorf("%x: %v", want, err)
 		}
 	}
 }

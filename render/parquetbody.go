@@ -3,6 +3,8 @@ package render
 import (
 	"context"
 	"encoding/binary"
+	"errors"
+	"hash/crc32"
 	"io"
 	"math/bits"
 
@@ -13,6 +15,7 @@ import (
 type pageBody struct {
 	read func(p []byte) (int, error)
 	left int64 // bytes not read
+	sum  checksum
 }
 
 // Read reads on.
@@ -22,7 +25,33 @@ func (b *pageBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
+	b.sum.add(p[:n])
+	if b.left == 0 {
+		if bad := b.sum.check(); bad != nil {
+			return 0, bad // who has all it wants looks at no error beside it
+		}
+	}
 	return n, err
+}
+
+// checksum is that of a page's bytes, as they are read.
+type checksum struct {
+	want, got uint32 // want 0: the writer made none
+}
+
+var errChecksum = errors.New("a page's checksum is not that of its bytes")
+
+func (c *checksum) add(p []byte) {
+	if c.want != 0 {
+		c.got = crc32.Update(c.got, crc32.IEEETable, p)
+	}
+}
+
+func (c *checksum) check() error {
+	if c.want != c.got {
+		return errChecksum
+	}
+	return nil
 }
 
 // streamed says that a page is decoded as its values are shown.
@@ -90,6 +119,7 @@ func (l *leaf) beginStreamed(ctx context.Context, header *pq.PageHeader) error {
 	size, offset := int64(header.CompressedPageSize), l.stream.offset()
 	l.buf = nil
 	l.body = l.bodyOf(ctx, size)
+	l.body.sum.want = uint32(header.CRC) //nolint:gosec // its bits
 	var count int32
 	var decoded io.Reader
 	var left int

@@ -292,6 +292,11 @@ func decodeHeader(held []byte) (*pq.PageHeader, int, error) {
 
 // beginPage begins a page of any kind.
 func (l *leaf) beginPage(header *pq.PageHeader, body []byte) error {
+	sum := checksum{want: uint32(header.CRC)} //nolint:gosec // its bits
+	sum.add(body)
+	if err := sum.check(); err != nil {
+		return err
+	}
 	switch {
 	case header.Type == pq.DictionaryPage && header.DictionaryPageHeader.Valid:
 		return l.beginDictionary(header, body)
