@@ -123,6 +123,9 @@ func completeSource(typed string) ([]cobra.Completion, cobra.ShellCompDirective)
 		}
 	}
 	words = slices.DeleteFunc(words, func(w string) bool { return !strings.HasPrefix(w, typed) })
+	if len(words) == 0 { // commands may be completed beside it: behind them is a space
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
 	return words, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 }
 

@@ -88,6 +88,21 @@ func TestBashCompletes(t *testing.T) {
 	}
 }
 
+func TestFishCompletes(t *testing.T) {
+	mounttest.FolderOnly(t, "a shell without the store's credentials")
+	if _, err := exec.LookPath("fish"); err != nil {
+		t.Skip("no fish here")
+	}
+	lake := mounttest.New(t, sales(t))
+	for line, want := range map[string]string{"lakefs-mount unm": "unmount", "lakefs-mount mount --write=ov": "--write=overwrite", "lakefs-mount mount gl": "glue:"} {
+		r := lake.Exec("env", "PATH="+filepath.Dir(lake.Binary())+":"+os.Getenv("PATH"), "HOME="+filepath.Dir(lake.Root), "LINE="+line,
+			"fish", "-c", "lakefs-mount completion fish | source; complete -C $LINE")
+		if word, _, _ := strings.Cut(strings.TrimSpace(r.Out), "\t"); r.Code != 0 || word != want {
+			t.Errorf("%q is completed to %q, want %q (exit code %d, %s)", line, r.Out, want, r.Code, r.Err)
+		}
+	}
+}
+
 func TestMountOptionsAreCompleted(t *testing.T) {
 	for typed, want := range map[string]string{"ro,wri": "ro,write=", "allow-o": "allow-other", "ro,on_killed=": "ro,on_killed=publish"} {
 		out, _, _ := call(t, "lakefs-mount", nil, "__completeNoDesc", "/srv", "/mnt", "-o", typed)

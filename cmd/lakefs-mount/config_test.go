@@ -2,12 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/lakefs-mount/lakefs-mount/internal/settings"
 	"github.com/lakefs-mount/lakefs-mount/internal/testing/mounttest"
@@ -93,6 +96,34 @@ func TestConfigJSONTellsEachValueAndItsSource(t *testing.T) {
 	lake.WaitLog("reading credentials anew")
 	if _, again := inMount(t, lake); again != raw {
 		t.Errorf("after SIGHUP config.json is %s, before %s", again, raw)
+	}
+}
+
+// TestConfigJSONOfAWS: what its configuration says is in force, and said to be from there.
+func TestConfigJSONOfAWS(t *testing.T) {
+	resolved, err := settings.Resolve(settings.Given{"endpoint-url": {"http://h:9000"}, "cache-dir": {"/c"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &request{source: source{glue: true}, settings: resolved, endpoint: "http://h:9000", glueEndpoint: "http://me:hidden@glue"}
+	r.aws = &awsConfigs{main: aws.Config{Region: "eu-west-3"}}
+	raw, err := configJSON(r, &lake{stagedMax: 5}, 7)
+	var c mountConfig
+	if err = errors.Join(err, json.Unmarshal(raw, &c)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]configValue{
+		"endpoint-url":      {Value: "http://h:9000", Source: settings.FromFlag},
+		"glue-endpoint-url": {Value: "http://****@glue", Source: settings.FromAWS},
+		"region":            {Value: "eu-west-3", Source: settings.FromAWS},
+		"staged-max":        {Value: 5.0, Source: settings.FromDefault},
+		"memory-limit":      {Value: 7.0, Source: settings.FromDefault},
+		"cache-dir":         {Value: "/c", Source: settings.FromFlag},
+		"cache-size":        {Source: settings.FromDefault},
+	} {
+		if got := c.Settings[name]; got != want {
+			t.Errorf("%s is %+v, want %+v", name, got, want)
+		}
 	}
 }
 

@@ -99,7 +99,7 @@ func (p *program) duCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "as one JSON document; rows are null where no file tells them")
 	cmd.Flags().BoolVar(&flags.noRows, "no-rows", false, "read no footers: files and bytes alone")
-	cmd.Flags().IntVar(&flags.depth, "depth", -1, "how many partition keys are told apart; 0: the total alone (default all)")
+	cmd.Flags().IntVar(&flags.depth, "depth", -1, "how many partition keys are told apart: `N`; 0: the total alone (default all)")
 	return cmd
 }
 

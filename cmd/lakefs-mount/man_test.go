@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -66,10 +67,14 @@ func TestEachCommandHasAPage(t *testing.T) {
 	if len(pages) != len(want) {
 		t.Errorf("%d pages, want %d: %v", len(pages), len(want), pages)
 	}
+	kinds := regexp.MustCompile(`(?m)^\\fB\\-.*=[a-z]+([A-Z]\w*|)\\fR$`) // Go's types: =string, =stringArray
 	for name, file := range pages {
 		raw, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if kind := kinds.Find(raw); kind != nil {
+			t.Errorf("page %s: name what a value is, in backquotes in the flag's usage: %s", name, kind)
 		}
 		out, _, code := call(t, "lakefs-mount", nil, "man", strings.TrimPrefix(name, "lakefs-mount-"))
 		if code != exitOK || out != string(raw) {
@@ -131,6 +136,33 @@ func TestPagesThatCannotBe(t *testing.T) {
 		if _, stderr, code := call(t, "lakefs-mount", nil, tt.args...); code != tt.code || !strings.Contains(stderr, tt.want) {
 			t.Errorf("%q: exit code %d, %q", tt.args, code, stderr)
 		}
+	}
+}
+
+func TestRoffHasParagraphsAndLines(t *testing.T) {
+	var r roff
+	r.text("\nOne\nparagraph.\n\nTwo:\n\n    as it is\n\n      so too\nbehind\n    last\n")
+	if got := r.String(); got != `One paragraph.
+.PP
+Two:
+.PP
+.RS 4
+.EX
+as it is
+
+  so too
+.EE
+.RE
+.PP
+behind
+.PP
+.RS 4
+.EX
+last
+.EE
+.RE
+` {
+		t.Errorf("text is %s", got)
 	}
 }
 

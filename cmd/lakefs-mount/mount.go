@@ -143,7 +143,7 @@ func addStyleFlags(cmd *cobra.Command) *styleFlags {
 	var ignoredSwitch bool
 	var ignoredText string
 	f := cmd.Flags()
-	f.StringArrayVarP(&s.options, "options", "o", nil, "mount options, as mount(8) has them: ro,allow_other,uid=1000,…")
+	f.StringArrayVarP(&s.options, "options", "o", nil, "mount `OPTIONS`, as mount(8) has them: ro,allow_other,uid=1000,…")
 	f.BoolVarP(&s.fake, "fake", "f", false, "check the options, mount nothing")
 	f.BoolVarP(&ignoredSwitch, "sloppy", "s", false, "")
 	f.BoolVarP(&ignoredSwitch, "no-mtab", "n", false, "")

@@ -35,33 +35,39 @@ func (r *roff) paragraph() { r.b.WriteString(".PP\n") }
 
 func (r *roff) lineBreak() { r.b.WriteString(".br\n") }
 
-// text writes what a command's help says: paragraphs, and lines that begin with
-// spaces as they are.
+// text writes what a command's help says: paragraphs, each as one line, and lines that
+// begin with spaces as they are.
 func (r *roff) text(text string) {
-	r.paragraph()
-	verbatim := false
 	lines := strings.Split(strings.Trim(text, "\n"), "\n")
-	for i, line := range lines {
-		indented := strings.HasPrefix(line, "  ")
-		blank := strings.TrimSpace(line) == ""
-		within := blank && verbatim && i+1 < len(lines) && strings.HasPrefix(lines[i+1], "  ")
-		if (indented || within) != verbatim {
-			verbatim = !verbatim
-			r.b.WriteString(map[bool]string{true: ".RS 4\n.EX\n", false: ".EE\n.RE\n"}[verbatim])
+	for i := 0; i < len(lines); {
+		verbatim, end := indented(lines[i]), i+1
+		for end < len(lines) && (indented(lines[end]) == verbatim && lines[end] != "" ||
+			verbatim && lines[end] == "" && end+1 < len(lines) && indented(lines[end+1])) {
+			end++
 		}
-		switch {
-		case verbatim:
-			r.line(strings.TrimPrefix(line, "    "))
-		case blank:
+		if i > 0 {
 			r.paragraph()
-		default:
-			r.line(line)
 		}
-	}
-	if verbatim {
-		r.b.WriteString(".EE\n.RE\n")
+		if verbatim {
+			r.verbatim(lines[i:end])
+		} else {
+			r.line(strings.Join(lines[i:end], " "))
+		}
+		for i = end; i < len(lines) && lines[i] == ""; {
+			i++
+		}
 	}
 }
+
+func (r *roff) verbatim(lines []string) {
+	r.b.WriteString(".RS 4\n.EX\n")
+	for _, line := range lines {
+		r.line(strings.TrimPrefix(line, "    "))
+	}
+	r.b.WriteString(".EE\n.RE\n")
+}
+
+func indented(line string) bool { return strings.HasPrefix(line, "  ") }
 
 func (r *roff) String() string { return r.b.String() }
 

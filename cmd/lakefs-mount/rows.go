@@ -96,9 +96,9 @@ func (p *program) rowsCommand() *cobra.Command {
 			return nil, cobra.ShellCompDirectiveDefault
 		},
 	}
-	cmd.Flags().StringSliceVar(&flags.columns, "columns", nil, "the columns to show, in this order: NAME,NAME (default all)")
-	cmd.Flags().Int64Var(&flags.limit, "limit", 0, fmt.Sprintf("how many rows; 0: all (default all, of a table %d)", tableRows))
-	cmd.Flags().StringVar(&flags.format, "format", "", "jsonl, csv or table (default table on a terminal, else jsonl)")
+	cmd.Flags().StringSliceVar(&flags.columns, "columns", nil, "the columns to show, in this order: `NAMES`, parted by commas (default all)")
+	cmd.Flags().Int64Var(&flags.limit, "limit", 0, fmt.Sprintf("how many rows: `N`; 0: all (default all, of a table %d)", tableRows))
+	cmd.Flags().StringVar(&flags.format, "format", "", "`FORMAT`: jsonl, csv or table (default table on a terminal, else jsonl)")
 	err := errors.Join(
 		cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(rowsFormats(), cobra.ShellCompDirectiveNoFileComp)),
 		cmd.RegisterFlagCompletionFunc("columns", completeColumns),

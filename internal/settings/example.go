@@ -52,7 +52,7 @@ func ExampleFile() string {
 func (s Setting) Allowed() string {
 	form := s.Form()
 	if s.List && s.Type != "LIST" {
-		form += "; or a list of such, [A, B]"
+		form += "; or a list of such"
 	}
 	if s.Default == "" {
 		return "Value: " + form + "."
