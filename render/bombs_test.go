@@ -35,7 +35,7 @@ func TestBombsEndInTheirChild(t *testing.T) {
 			case strings.Contains(bad.Reason, "broke off"), strings.Contains(bad.Reason, "panic"):
 				t.Errorf("%v, want a reason", err)
 			}
-			if peaked > childMemory {
+			if peaked > shadow*childMemory {
 				t.Errorf("the child took %d MiB", peaked>>20)
 			}
 			t.Logf("%d bytes, %d MiB, %v", n, peaked>>20, err)
@@ -57,7 +57,7 @@ func TestDamagedFilesInTheirChild(t *testing.T) {
 		if bad := (*Error)(nil); err != nil && (!errors.As(err, &bad) || strings.Contains(bad.Reason, "broke off")) {
 			t.Errorf("%s: %v, want an *Error that says why", what, err)
 		}
-		if peaked > childMemory {
+		if peaked > shadow*childMemory {
 			t.Errorf("%s: the child took %d MiB", what, peaked>>20)
 		}
 	}
@@ -73,12 +73,12 @@ func TestTenThousandColumnsInAChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	n, peaked, err := textOf(t, c, Spec{Name: "wide.parquet"}, data, 25<<20)
-	if n != 25<<20 || err != nil || peaked > childMemory {
+	if n != 25<<20 || err != nil || peaked > shadow*childMemory {
 		t.Errorf("all columns: %d bytes, %d MiB, %v", n, peaked>>20, err)
 	}
 	t.Logf("a child that shows 10,000 columns has %d MiB at most", peaked>>20)
 	n, peaked, err = textOf(t, c, Spec{Name: "wide.parquet", Project: []string{"c09999", "c00000"}}, data, math.MaxInt64)
-	if want := int64(2000 * (len(`{"c09999":"","c00000":""}`) + 1 + 2*1001)); n < want || err != nil || peaked > childMemory/2 {
+	if want := int64(2000 * (len(`{"c09999":"","c00000":""}`) + 1 + 2*1001)); n < want || err != nil || peaked > shadow*childMemory/2 {
 		t.Errorf("two columns: %d bytes, %d MiB, %v, want %d bytes", n, peaked>>20, err, want)
 	}
 }
