@@ -32,7 +32,7 @@ TEST_TOOLS := $(DEMO_TOOLS) gcc=gcc rsync=rsync vim=vim gawk=gawk ed=ed patch=pa
 	pigz=pigz lz4=lz4 wget=wget sponge=moreutils emacs=emacs-nox java=default-jre-headless \
 	fio=fio file=file man=man-db dh_bash-completion=bash-completion
 
-.PHONY: all build demo deps fuse venv test test-large test-spark race soak fuzz bench bench-quick bench-write bench-program peers lint fmt cover e2e check clean
+.PHONY: all build demo deps fuse venv test test-large test-spark race soak fuzz bench bench-quick bench-write bench-program peers packages test-packages lint fmt cover e2e check clean
 
 all: build
 
@@ -100,6 +100,13 @@ bench-program:
 peers: ## the other mounts of the benchmark: rclone and s3fs
 	@GO="$(GO)" tools/peers.sh
 
+packages: ## dist/: deb, rpm and tar.gz for amd64 and arm64, the same bytes wherever they are built
+	@GO="$(GO)" tools/packages.sh dist
+
+test-packages: deps ## as root: the deb in a fresh Debian under systemd, killed in every way; reproducible from nothing; lintian and rpm
+	@tools/deps.sh debootstrap=debootstrap lintian=lintian rpm=rpm unshare=util-linux
+	@MOUNTTEST_PACKAGES=1 $(GO) test -count=1 -v -timeout 60m ./packaging
+
 lint: ## go vet and golangci-lint, built from tools/golangci-lint
 	$(GO) vet $(PKGS)
 	$(GO) tool -modfile=tools/golangci-lint/go.mod golangci-lint run $(PKGS)
@@ -116,4 +123,4 @@ cover: deps ## coverage of all packages by all tests: .cache/cover.html
 check: lint race ## what a change must pass
 
 clean:
-	rm -rf bin .cache
+	rm -rf bin dist .cache
