@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -118,7 +120,7 @@ func completeSource(typed string) ([]cobra.Completion, cobra.ShellCompDirective)
 	at, begun := filepath.Split(typed)
 	entries, _ := os.ReadDir(filepath.Clean(at)) // a shell has no place for an error
 	for _, e := range entries {
-		if isDirectory(at+e.Name()) && (!strings.HasPrefix(e.Name(), ".") || strings.HasPrefix(begun, ".")) {
+		if isDirectory(at+e.Name()) && isPlain(e.Name()) && (!strings.HasPrefix(e.Name(), ".") || strings.HasPrefix(begun, ".")) {
 			words = append(words, at+e.Name()+"/")
 		}
 	}
@@ -129,6 +131,11 @@ func completeSource(typed string) ([]cobra.Completion, cobra.ShellCompDirective)
 	return words, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 }
 
+// isPlain tells whether a shell can be given a name as a line, and show it.
+func isPlain(name string) bool {
+	return !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) && utf8.ValidString(name)
+}
+
 // completeMountPoint completes where something of this program is mounted.
 func completeMountPoint(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	table, err := mountTable()
@@ -137,8 +144,8 @@ func completeMountPoint(_ *cobra.Command, args []string, _ string) ([]cobra.Comp
 	}
 	var words []cobra.Completion
 	for _, e := range table {
-		if e.ours() {
-			words = append(words, cobra.CompletionWithDesc(e.path, e.source))
+		if e.ours() && isPlain(e.path) {
+			words = append(words, cobra.CompletionWithDesc(e.path, quoted(e.source)))
 		}
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp

@@ -88,6 +88,19 @@ func TestBashCompletes(t *testing.T) {
 	}
 }
 
+func TestNamesThatAreNoLineAreNotCompleted(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"plain é", "new\nline", "esc\x1b[2J", "\xff"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, _, _ := call(t, "lakefs-mount", nil, "__completeNoDesc", "mount", dir+"/")
+	if want := dir + "/plain é/\n:6\n"; out != want {
+		t.Errorf("completed to %q, want %q", out, want)
+	}
+}
+
 func TestFishCompletes(t *testing.T) {
 	mounttest.FolderOnly(t, "a shell without the store's credentials")
 	if _, err := exec.LookPath("fish"); err != nil {

@@ -36,6 +36,7 @@ func inMount(t *testing.T, lake *mounttest.Lake) (mountConfig, string) {
 }
 
 func TestConfigJSONTellsEachValueAndItsSource(t *testing.T) {
+	mounttest.FolderOnly(t, "its variables would lead requests astray")
 	o := sales(t)
 	o.Env = []string{
 		"LAKEFS_MOUNT_METADATA_TTL=2m", "HTTPS_PROXY=http://me:hidden-1@proxy:3128", "http_proxy=me:hidden-2@proxy:3128", "NO_PROXY=localhost",
@@ -66,7 +67,7 @@ func TestConfigJSONTellsEachValueAndItsSource(t *testing.T) {
 	if bytes, ok := c.Settings["memory-limit"].Value.(float64); !ok || bytes < 16<<20 {
 		t.Errorf("memory-limit is %+v, want what was chosen", c.Settings["memory-limit"])
 	}
-	if c.Source != lake.Source && !strings.HasPrefix(c.Source, "s3://") || c.MountPoint != lake.Root || c.Secrets["partner"] != "p1" {
+	if c.Source != lake.Source || c.MountPoint != lake.Root || c.Secrets["partner"] != "p1" {
 		t.Errorf("config.json is of %q on %q, secrets %v", c.Source, c.MountPoint, c.Secrets)
 	}
 	for name, want := range map[string]string{

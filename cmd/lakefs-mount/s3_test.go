@@ -166,7 +166,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 	lake.PutManifest("sales/partners", strings.Replace(manifest, "{", `{"sqe": {"secret": "partner"},`, 1))
 	lake.Start()
 	lake.MustSh("cat sales/notes/dt=2026-01-01/a.csv; echo x > sales/notes/dt=2026-01-01/b.csv; ls sales/partners; cat sales/*.json; true")
-	shown := lake.MustSh("cat .lakefs/status.json .lakefs/stats sales/partners/.lakefs/status.json; find . -print; true")
+	shown := lake.MustSh("cat .lakefs/status.json .lakefs/stats .lakefs/config.json sales/partners/.lakefs/status.json; find . -print; true")
 	for what, text := range map[string]string{
 		"the log":         lake.Log(),
 		"the mount":       shown,
