@@ -251,19 +251,27 @@ func mountHelperPage() page {
 	var r roff
 	r.title(helperPage, manAdmin, manDate(), "System Administration")
 	r.section("NAME")
-	r.line(helperPage + " - mount a data lake's catalog by mount(8) and fstab(5)")
+	r.line(helperPage + ", mount.fuse.lakefs-mount - mount a data lake's catalog, for mount(8)")
 	r.section("SYNOPSIS")
-	r.item("mount -t lakefs-mount ", "SOURCE MOUNTPOINT [-o OPTIONS]")
-	r.item(helperPage+" ", "SOURCE MOUNTPOINT [-o OPTIONS]")
+	r.item("mount -t lakefs-mount ", "[-o OPTIONS] SOURCE MOUNTPOINT")
 	r.section("DESCRIPTION")
-	r.text(`Mounts SOURCE in the background, as lakefs-mount-mount(1) does with --daemon. Each of its
-flags is an option, with - or _ between words; ro is read-only. A comma in a value is
-written as \, and an option that is not known is an error. In /etc/fstab:
+	r.text(`What mount(8) runs for the type lakefs-mount (and fuse.lakefs-mount), from the command
+line, /etc/fstab or a unit of systemd. It mounts in the background, and returns when the
+mount is ready, or with what is wrong and the remedy.
 
-    s3://lake/wh/  /mnt/lake  lakefs-mount  config=/etc/lakefs-mount/lake.yaml,ro,_netdev  0 0
-    glue:          /mnt/glue  lakefs-mount  region=eu-central-1,noauto,x-systemd.automount,_netdev  0 0`)
+Each flag of lakefs-mount-mount(1) is an option, by its name without the dashes, with - or
+_ between words: ro, allow_other, region=eu-central-1. config=FILE names a settings file.
+A list is given as the option several times, and a comma in a value as \,. An option that
+is not known is an error; those of mount(8) and of fstab's readers are passed over.
+
+mount(8) has little environment: without HOME give state-dir too.`)
+	r.section("EXAMPLES")
+	r.text(`In /etc/fstab:
+
+    s3://lake/wh/  /mnt/lake  lakefs-mount  config=/etc/lakefs-mount/lake.yaml,state-dir=/var/lib/lakefs-mount/lake,_netdev  0 0
+    glue:  /mnt/glue  lakefs-mount  region=eu-central-1,ro,state-dir=/var/lib/lakefs-mount/glue,_netdev,x-systemd.automount  0 0`)
 	r.section("SEE ALSO")
-	r.line("lakefs-mount-mount(1), lakefs-mount.yaml(5), mount(8), fstab(5)")
+	r.line("lakefs-mount-mount(1), lakefs-mount.yaml(5), mount(8), fstab(5), systemd.mount(5)")
 	return page{helperPage, manAdmin, r.String()}
 }
 
