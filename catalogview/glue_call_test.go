@@ -336,3 +336,23 @@ func TestAFailedGlueCallTellsItsOperation(t *testing.T) {
 		t.Errorf("attributes are %q, want %q (%v)", got, want, err)
 	}
 }
+
+// away is a provider that has no credentials when it is first asked.
+type away struct{ asked int }
+
+func (a *away) Retrieve(context.Context) (aws.Credentials, error) {
+	if a.asked++; a.asked == 1 {
+		return aws.Credentials{}, &objectstore.CredentialsError{Text: "later", Passing: true, Err: io.EOF}
+	}
+	return aws.Credentials{AccessKeyID: "access", SecretAccessKey: "secret"}, nil
+}
+
+// Calls wait for credentials that may come, as for the service.
+func TestGlueWaitsForCredentials(t *testing.T) {
+	t.Parallel()
+	a := &away{}
+	g := glueThatSays(&said{say: always(200, goodDatabase)}, func(o *GlueOptions) { o.Config.Credentials = a }) //nolint:bodyclose // who asks closes it
+	if _, err := g.Database(t.Context(), "sales"); err != nil || a.asked < 2 {
+		t.Errorf("%v, credentials asked for %d times", err, a.asked)
+	}
+}

@@ -100,6 +100,7 @@ func glueFailure(ctx context.Context, x *exchange, err error) *glueError {
 	e := &glueError{status: x.status, id: printable(x.id)}
 	var own *glueError
 	var odd oddAnswer
+	var credentials *objectstore.CredentialsError
 	switch {
 	case errors.As(err, &own): // an error inside a success
 		own.status, own.id = e.status, e.id
@@ -114,6 +115,11 @@ func glueFailure(ctx context.Context, x *exchange, err error) *glueError {
 		e.odd(odd.Error())
 	case ctx.Err() != nil:
 		e.sentinel, e.passing, e.text = objectstore.ErrUnavailable, true, "no answer in time"
+	case x.start.IsZero() && errors.As(err, &credentials):
+		e.sentinel, e.text = objectstore.ErrPermission, credentials.Error()
+		if e.passing = credentials.Passing; e.passing {
+			e.sentinel = objectstore.ErrUnavailable
+		}
 	case x.start.IsZero(): // there are no credentials, or what is asked is no request
 		e.sentinel, e.text = objectstore.ErrPermission, "no request could be signed: "+printable(err.Error())
 	case x.status == 0:

@@ -3,6 +3,7 @@ package objectstore
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -251,6 +252,10 @@ func skewed(d time.Duration) bool { return d.Abs() > 4*time.Minute }
 // unsent is the failure of a request that was never made: there are no
 // credentials, or what is asked is no request.
 func unsent(err error) *storeError {
+	var credentials *CredentialsError
+	if errors.As(err, &credentials) {
+		return &storeError{sentinel: credentials.sentinel(), text: credentials.Error(), passing: credentials.Passing}
+	}
 	return &storeError{sentinel: ErrPermission, text: "no request could be signed: " + printable(err.Error())}
 }
 
@@ -267,16 +272,29 @@ func noAnswer(err error) *storeError {
 	if errors.As(err, &cert) || errors.As(err, &dns) && dns.IsNotFound {
 		e.passing = false // it would be the same in a minute
 	}
+	e.text += unknownAuthority(err)
 	return e
+}
+
+// unknownAuthority is the remedy for a certificate that nobody known has signed; ""
+// for other failures.
+func unknownAuthority(err error) string {
+	var unknown x509.UnknownAuthorityError
+	if !errors.As(err, &unknown) {
+		return ""
+	}
+	return "; if the store has an authority of its own, name its certificates with --ca-bundle (or AWS_CA_BUNDLE)"
 }
 
 // maxErrorText is how much a store may say in an error, in bytes.
 const maxErrorText = 300
 
 // printable makes a text of the network fit for a terminal and a log line.
-func printable(s string) string {
-	if len(s) > maxErrorText {
-		s = s[:maxErrorText] + "…"
+func printable(s string) string { return printableTo(maxErrorText, s) }
+
+func printableTo(limit int, s string) string {
+	if len(s) > limit {
+		s = s[:limit] + "…"
 	}
 	return strings.ToValidUTF8(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -6,23 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/lakefs-mount/lakefs-mount/internal/settings"
-	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
 const (
-	// credentialsTimeout bounds how long credentials are looked for: an instance's
-	// metadata service that is not there must not hang a mount.
-	credentialsTimeout = 20 * time.Second
 	// expiryWindow is how long before their end credentials are fetched anew.
 	expiryWindow = 15 * time.Second
 	// defaultRegion is where a bucket is looked for first.
@@ -61,7 +58,7 @@ func (p *program) loadAWS(ctx context.Context, r *request) error {
 	if r.endpoint, err = endpointOf(ctx, v.EndpointURL, main, "S3"); err != nil {
 		return err
 	}
-	r.aws.roots, err = certificates(v.CABundle, p.getenv("AWS_CA_BUNDLE"))
+	r.aws.roots, err = certificates(v.CABundle, p.getenv("AWS_CA_BUNDLE"), bundleOf(main))
 	return err
 }
 
@@ -78,43 +75,74 @@ func inRegion(cfg aws.Config) aws.Config {
 // expired, or were invalidated. signed: they are for a service that answers no
 // request without.
 func loadAWSConfig(ctx context.Context, v settings.Values, profile string, signed bool) (aws.Config, error) {
-	load := func(ctx context.Context) (aws.Config, error) { return defaultConfig(ctx, v, profile) }
-	cfg, err := load(ctx)
+	cfg, err := defaultConfig(ctx, v, profile)
 	if err != nil {
 		return aws.Config{}, err
 	}
 	if !v.NoSignRequest {
+		load := func(ctx context.Context) (aws.Config, error) {
+			// A role is assumed in some region, if none is named too.
+			return defaultConfig(ctx, v, profile, config.WithDefaultRegion(defaultRegion))
+		}
 		cfg.Credentials = aws.NewCredentialsCache(&credentialChain{load: load, timeout: min(v.IOTimeout, credentialsTimeout), signed: signed},
 			func(o *aws.CredentialsCacheOptions) { o.ExpiryWindow = expiryWindow })
 	}
 	return cfg, nil
 }
 
-func defaultConfig(ctx context.Context, v settings.Values, profile string) (aws.Config, error) {
-	options := []func(*config.LoadOptions) error{
+func defaultConfig(ctx context.Context, v settings.Values, profile string, further ...func(*config.LoadOptions) error) (aws.Config, error) {
+	options := append(further,
 		config.WithSharedConfigProfile(profile), config.WithRegion(v.Region),
 		config.WithLogger(logging.Nop{}), // it would write to standard error by itself
-	}
+	)
 	if v.NoSignRequest {
 		options = append(options, config.WithCredentialsProvider(aws.AnonymousCredentials{}))
 	}
-	if v.CABundle != "" {
-		bundle, err := os.Open(v.CABundle)
-		if err != nil {
-			return aws.Config{}, fmt.Errorf("--ca-bundle: %w", err)
-		}
-		defer bundle.Close() //nolint:errcheck // only read
-		options = append(options, config.WithCustomCABundle(bundle))
+	client, err := credentialsClient(v)
+	if err != nil {
+		return aws.Config{}, err
+	}
+	if client != nil {
+		options = append(options, config.WithHTTPClient(client))
 	}
 	cfg, err := config.LoadDefaultConfig(ctx, options...)
 	var missing config.SharedConfigProfileNotExistError
 	if errors.As(err, &missing) {
 		return aws.Config{}, fmt.Errorf("AWS profile %q: neither ~/.aws/config nor ~/.aws/credentials has it; name another with --profile (or AWS_PROFILE); they are listed by: aws configure list-profiles", missing.Profile)
 	}
+	var asks config.AssumeRoleTokenProviderNotSetError
+	if errors.As(err, &asks) {
+		return aws.Config{}, errors.New("AWS configuration: the profile's role wants a code (mfa_serial), which a mount cannot ask for; use a profile whose credentials were made with it (aws sts get-session-token), or one of SSO")
+	}
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("AWS configuration: %w", err)
 	}
 	return cfg, nil
+}
+
+// credentialsClient is what services are asked with that give credentials: nil, the
+// SDK's own, or one that trusts the certificates of --ca-bundle beside the system's.
+func credentialsClient(v settings.Values) (*awshttp.BuildableClient, error) {
+	roots, err := certificates(v.CABundle)
+	if err != nil {
+		return nil, fmt.Errorf("--ca-bundle: %w", err)
+	}
+	if roots == nil {
+		return nil, nil //nolint:nilnil // the SDK's own
+	}
+	return awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.TLSClientConfig.RootCAs = roots
+	}), nil
+}
+
+// bundleOf is the ca_bundle of the profile.
+func bundleOf(cfg aws.Config) string {
+	for _, source := range cfg.ConfigSources {
+		if shared, ok := source.(config.SharedConfig); ok {
+			return shared.CustomCABundle
+		}
+	}
+	return ""
 }
 
 // endpointOf is the base URL of a service, by its id in the SDK: what was given by
@@ -172,47 +200,3 @@ func certificates(files ...string) (*x509.CertPool, error) {
 	}
 	return nil, nil //nolint:nilnil // the system's
 }
-
-// credentialChain is the SDK's default chain, read anew each time: what another
-// program has written into the configuration files counts.
-type credentialChain struct {
-	load    func(ctx context.Context) (aws.Config, error)
-	timeout time.Duration
-	signed  bool // going without any is no remedy
-}
-
-// Retrieve is aws.CredentialsProvider's.
-func (c *credentialChain) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	cfg, err := c.load(ctx)
-	if err != nil {
-		return aws.Credentials{}, err
-	}
-	got, err := cfg.Credentials.Retrieve(ctx)
-	if err == nil {
-		return got, nil
-	}
-	var operation *smithy.OperationError
-	if errors.As(err, &operation) && operation.ServiceID == "ec2imds" { // the last place that is looked at
-		return aws.Credentials{}, &noCredentialsError{err: err, signed: c.signed}
-	}
-	return aws.Credentials{}, fmt.Errorf("AWS credentials: %w", err)
-}
-
-// noCredentialsError: nothing in the default chain has any.
-type noCredentialsError struct {
-	err    error
-	signed bool
-}
-
-func (e *noCredentialsError) Error() string {
-	text := "no AWS credentials found; name a profile with --profile or AWS_PROFILE"
-	if e.signed {
-		return text
-	}
-	return text + ", or give --no-sign-request for a public bucket"
-}
-
-// Unwrap says that it is a refusal, and what the last place answered.
-func (e *noCredentialsError) Unwrap() []error { return []error{objectstore.ErrPermission, e.err} }

@@ -71,7 +71,7 @@ func (c bucketCheck) credentials(ctx context.Context) bool {
 
 func (c bucketCheck) credentialsOf(ctx context.Context, what string, cfg aws.Config) bool {
 	got, err := cfg.Credentials.Retrieve(ctx)
-	var none *noCredentialsError
+	var none *objectstore.CredentialsError
 	switch {
 	case errors.As(err, &none):
 		c.report(fromError(what, "", none))

@@ -96,7 +96,7 @@ func withRemedy(ctx context.Context, r *request, err error) error {
 	if !r.source.glue {
 		return err
 	}
-	var none *noCredentialsError
+	var none *objectstore.CredentialsError
 	if errors.Is(err, objectstore.ErrPermission) && !r.settings.NoSignRequest {
 		if _, missing := r.aws.main.Credentials.Retrieve(ctx); errors.As(missing, &none) {
 			return none
