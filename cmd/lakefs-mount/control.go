@@ -58,9 +58,12 @@ func askMount(ctx context.Context, path string) error {
 
 // readControl reads a file of the mount's .lakefs/.
 func readControl(ctx context.Context, mountpoint, name string) ([]byte, error) {
-	return bounded(ctx, answerTimeout, func() ([]byte, error) {
-		return os.ReadFile(filepath.Join(mountpoint, ".lakefs", name))
-	})
+	return bounded(ctx, answerTimeout, func() ([]byte, error) { return readControlNow(mountpoint, name) })
+}
+
+// readControlNow is readControl for as long as the mount takes.
+func readControlNow(mountpoint, name string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(mountpoint, ".lakefs", name))
 }
 
 // writeControl gives the mount a command, and returns its error. limit bounds

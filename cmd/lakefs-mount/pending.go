@@ -3,9 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"strings"
-	"text/tabwriter"
 	"time"
 )
 
@@ -51,11 +50,12 @@ func (s mountStatus) pending() (p pendingWork) {
 // printPending prints the open transactions and the unregistered partitions of a mount.
 func (p *program) printPending(s mountStatus) error {
 	pending := s.pending()
-	w := tabwriter.NewWriter(p.stdout, 0, 8, 2, ' ', 0)
-	row := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) } // Flush tells
+	on := p.paint()
+	var transactions, partitions textTable
 	if open := pending.Transactions; len(open) > 0 {
+		row := transactions.row
 		row(fmt.Sprintf("\nOpen transactions in %s:", quoted(s.MountPoint)))
-		row("PATH", "FILES", "SIZE", "AGE", "STATE")
+		transactions.heading(on, "PATH", "FILES", "SIZE", "AGE", "STATE")
 		for _, t := range open[:min(len(open), shownMax)] {
 			state, age := "open", "-" // it has no file
 			if !t.Created.IsZero() {
@@ -72,17 +72,15 @@ func (p *program) printPending(s mountStatus) error {
 		moreRows(row, len(open))
 	}
 	if left := pending.Unregistered; len(left) > 0 {
+		row := partitions.row
 		row(fmt.Sprintf("\nNot in the catalog of %s (it is tried again; at once by lakefs-mount repair TABLE):", quoted(s.MountPoint)))
-		row("PARTITION", "REASON")
+		partitions.heading(on, "PARTITION", "REASON")
 		for _, u := range left[:min(len(left), shownMax)] {
 			row(quoted(u.Path), printable(u.Reason))
 		}
 		moreRows(row, len(left))
 	}
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("write status: %w", err)
-	}
-	return nil
+	return errors.Join(transactions.write(p.stdout), partitions.write(p.stdout))
 }
 
 func moreRows(row func(...string), n int) {

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -401,8 +400,8 @@ func filesText(all []stagedWrite) string {
 
 // printStaged prints a line for each write.
 func (p *program) printStaged(all []stagedWrite) error {
-	w := tabwriter.NewWriter(p.stdout, 0, 8, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "ID\tSTATE\tSIZE\tUPLOADED\tAGE\tPATH\tLAST ERROR") // Flush tells
+	var t textTable
+	t.heading(p.paint(), "ID", "STATE", "SIZE", "UPLOADED", "AGE", "PATH", "LAST ERROR")
 	for _, s := range all {
 		state, reason, name := string(s.State), "-", strconv.Quote(s.Path)
 		if s.Hold != staging.Unheld {
@@ -421,10 +420,7 @@ func (p *program) printStaged(all []stagedWrite) error {
 			name = fmt.Sprintf("%q (%s)", s.Path, togetherText(s))
 		}
 		age := time.Since(s.Changed).Truncate(time.Second)
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%v\t%s\t%s\n", s.ID, state, sizeText(s.Size), sizeText(s.Uploaded), age, name, reason)
+		t.row(s.ID, state, sizeText(s.Size), sizeText(s.Uploaded), age.String(), name, reason)
 	}
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("list: %w", err)
-	}
-	return nil
+	return t.write(p.stdout)
 }

@@ -48,7 +48,7 @@ func (p *program) rootCommand() *cobra.Command {
 		return usagef("unknown command %q%s", args[0], settings.Suggest(args[0], commandNames(root)))
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
-	root.AddCommand(p.mountCommand(), p.unmountCommand(), p.statusCommand(), p.recoverCommand(),
+	root.AddCommand(p.mountCommand(), p.unmountCommand(), p.statusCommand(), p.topCommand(), p.recoverCommand(),
 		p.commitCommand(), p.abortCommand(), p.repairCommand(), p.setFormatCommand(), p.schemaCommand(), p.rowsCommand(), p.duCommand(),
 		p.refreshCommand(), p.warmCommand(), p.renderCommand(), p.checkCommand(), p.demoCommand(),
 		p.configCommand(), p.completionCommand(), p.manCommand(), p.versionCommand())

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +35,7 @@ func (p *program) statusCommand() *cobra.Command {
 
 		ValidArgsFunction: completeMountPoint,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			table, err := statusTable(args)
+			table, err := statusTable(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -57,13 +56,9 @@ func (p *program) statusCommand() *cobra.Command {
 }
 
 // statusTable are the mounts of ours, or the one that was named.
-func statusTable(args []string) ([]tableEntry, error) {
+func statusTable(ctx context.Context, args []string) ([]tableEntry, error) {
 	if len(args) == 1 {
-		path, err := mountPoint(args[0])
-		if err != nil {
-			return nil, err
-		}
-		e, err := mountOf(path)
+		e, err := namedMount(ctx, args[0])
 		return []tableEntry{e}, err
 	}
 	table, err := mountTable()
@@ -77,6 +72,24 @@ func statusTable(args []string) ([]tableEntry, error) {
 		}
 	}
 	return ours, nil
+}
+
+// namedMount is the mount of ours at a path, or around it. A mount point that is named as
+// it is in the table is not touched: it may hang.
+func namedMount(ctx context.Context, arg string) (tableEntry, error) {
+	path, err := absolute("mount point", arg)
+	if err != nil {
+		return tableEntry{}, err
+	}
+	e, found, err := mountedAt(path)
+	if err != nil || found && e.ours() {
+		return e, err
+	}
+	path, err = bounded(ctx, answerTimeout, func() (string, error) { return mountPoint(path) })
+	if err != nil {
+		return tableEntry{}, err
+	}
+	return mountOf(path)
 }
 
 func statusOf(ctx context.Context, e tableEntry) mountStatus {
@@ -139,25 +152,14 @@ func (p *program) printStatus(all []mountStatus) error {
 		p.printf("No lake is mounted.\n")
 		return nil
 	}
-	w := tabwriter.NewWriter(p.stdout, 0, 8, 2, ' ', 0)
-	row := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) } // Flush tells
-	row("MOUNT POINT", "SOURCE", "STATE", "UNPUBLISHED", "UPLOADS", "OPEN", "CACHE HITS", "REQUESTS", "FAILED", "ERRORS")
+	on := p.paint()
+	var t textTable
+	t.heading(on, "MOUNT POINT", "SOURCE", "STATE", "UNPUBLISHED", "UPLOADS", "OPEN", "CACHE HITS", "REQUESTS", "FAILED", "ERRORS")
 	for _, s := range all {
-		if s.State != "running" {
-			row(quoted(s.MountPoint), quoted(s.Source), s.State, "-", "-", "-", "-", "-", "-", "-")
-			continue
-		}
-		row(quoted(s.MountPoint), quoted(s.Source), s.State,
-			fmt.Sprintf("%.0f files, %s", s.sum("staged_writes", ""), sizeText(int64(s.sum("staged_bytes", "")))),
-			strconv.Itoa(s.uploads()),
-			fmt.Sprintf("%.0f", s.sum("open_handles", "")),
-			percent(s.sum("cache_hits_total", ""), s.sum("cache_misses_total", "")),
-			fmt.Sprintf("%.0f", s.sum("store_request_seconds_count", "")+s.sum("catalog_request_seconds_count", "")),
-			fmt.Sprintf("%.0f", s.sum("store_request_seconds_count", outcomeError)+s.sum("catalog_request_seconds_count", outcomeError)),
-			fmt.Sprintf("%.0f", s.sum("fuse_operation_seconds_count", outcomeError)))
+		t.row(s.cells(on)...)
 	}
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("write status: %w", err)
+	if err := t.write(p.stdout); err != nil {
+		return err
 	}
 	for _, s := range all {
 		if err := p.printMount(s); err != nil {
@@ -165,6 +167,32 @@ func (p *program) printStatus(all []mountStatus) error {
 		}
 	}
 	return nil
+}
+
+// cells are the row of a mount in the table of all.
+func (s mountStatus) cells(on paint) []string {
+	if s.State != "running" {
+		return []string{quoted(s.MountPoint), quoted(s.Source), on.in(red, s.State), "-", "-", "-", "-", "-", "-", "-"}
+	}
+	wrong := func(n float64) string {
+		if n == 0 {
+			return "0"
+		}
+		return on.in(red, fmt.Sprintf("%.0f", n))
+	}
+	unpublished := fmt.Sprintf("%.0f files, %s", s.sum("staged_writes", ""), sizeText(int64(s.sum("staged_bytes", ""))))
+	if s.sum("staged_writes", "") > 0 {
+		unpublished = on.in(yellow, unpublished)
+	}
+	return []string{
+		quoted(s.MountPoint), quoted(s.Source), on.in(green, s.State), unpublished,
+		strconv.Itoa(s.uploads()),
+		fmt.Sprintf("%.0f", s.sum("open_handles", "")),
+		percent(s.sum("cache_hits_total", ""), s.sum("cache_misses_total", "")),
+		fmt.Sprintf("%.0f", s.sum("store_request_seconds_count", "")+s.sum("catalog_request_seconds_count", "")),
+		wrong(s.sum("store_request_seconds_count", outcomeError) + s.sum("catalog_request_seconds_count", outcomeError)),
+		wrong(s.sum("fuse_operation_seconds_count", outcomeError)),
+	}
 }
 
 // outcomeError is the label of what failed; a refusal that a rule asks for has another.
