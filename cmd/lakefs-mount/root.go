@@ -50,7 +50,7 @@ func (p *program) rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	root.AddCommand(p.mountCommand(), p.unmountCommand(), p.statusCommand(), p.topCommand(), p.recoverCommand(),
 		p.commitCommand(), p.abortCommand(), p.repairCommand(), p.setFormatCommand(), p.schemaCommand(), p.rowsCommand(), p.duCommand(),
-		p.refreshCommand(), p.warmCommand(), p.renderCommand(), p.checkCommand(), p.demoCommand(),
+		p.refreshCommand(), p.warmCommand(), p.renderCommand(), p.askCommand(), p.checkCommand(), p.demoCommand(),
 		p.configCommand(), p.completionCommand(), p.manCommand(), p.versionCommand())
 	return root
 }

@@ -94,25 +94,31 @@ func namedMount(ctx context.Context, arg string) (tableEntry, error) {
 
 func statusOf(ctx context.Context, e tableEntry) mountStatus {
 	s := mountStatus{MountPoint: e.path, Source: e.source, State: "running"}
-	raw, err := readControl(ctx, e.path, "status.json")
+	answer, err := askBounded(ctx, e.path, "status.json", "version", "stats")
 	if err != nil {
-		switch {
-		case errors.Is(err, iofs.ErrPermission):
-			s.State = "private"
-		case answers(ctx, e.path):
-			s.State = "stuck"
-		default:
-			s.State = "dead"
-		}
+		s.State = "stuck"
+		return s
+	}
+	_, served := answer.file("")
+	raw, err := answer.file("status.json")
+	switch {
+	case errors.Is(err, iofs.ErrPermission):
+		s.State = "private"
+	case served != nil:
+		s.State = "dead"
+	case err != nil:
+		s.State = "stuck"
+	}
+	if s.State != "running" {
 		return s
 	}
 	if json.Valid(raw) {
 		s.Status = raw
 	}
-	if version, err := readControl(ctx, e.path, "version"); err == nil {
+	if version, err := answer.file("version"); err == nil {
 		s.Version = strings.TrimSpace(string(version))
 	}
-	if stats, err := readControl(ctx, e.path, "stats"); err == nil {
+	if stats, err := answer.file("stats"); err == nil {
 		s.Metrics = parseMetrics(string(stats))
 	}
 	return s

@@ -38,7 +38,11 @@ func lookAt(e tableEntry) (look, error) {
 	if !found || now.device != e.device {
 		return look{}, fmt.Errorf("the mount at %q: %w; see: lakefs-mount status", e.path, errEnded)
 	}
-	raw, err := readControlNow(e.path, "stats")
+	answer, err := askAside(e.path, "stats", "jobs.json")
+	if err != nil {
+		return look{}, err
+	}
+	raw, err := answer.file("stats")
 	if err != nil {
 		return look{}, lookError(e, err)
 	}
@@ -51,7 +55,7 @@ func lookAt(e tableEntry) (look, error) {
 		Jobs []fs.JobStatus `json:"jobs"`
 	}
 	// An older mount has none.
-	if raw, err = readControlNow(e.path, "jobs.json"); err == nil && json.Unmarshal(raw, &all) == nil {
+	if raw, err = answer.file("jobs.json"); err == nil && json.Unmarshal(raw, &all) == nil {
 		l.cost += float64(len(raw))
 		l.jobs = slices.DeleteFunc(all.Jobs, func(j fs.JobStatus) bool { return j.Ended != nil })
 	}

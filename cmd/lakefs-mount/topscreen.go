@@ -78,19 +78,19 @@ func topSums(r topReport, s topState) []string {
 	}
 	cache := "nothing read through it yet"
 	if r.Cache.HitRatioTotal != nil {
-		cache = fmt.Sprintf("%s hits, %s since the start; %s fetched", ratioText(r.Cache.HitRatio), ratioText(r.Cache.HitRatioTotal), rateText(r.Cache.Fetched))
-	}
-	if r.Cache.DiskLimit > 0 {
-		cache += fmt.Sprintf("; disk %s of %s, %s hits", bytesText(r.Cache.DiskBytes), bytesText(r.Cache.DiskLimit), ratioText(r.Cache.DiskHitRatio))
+		cache = fmt.Sprintf("%s hits, %s since the start, %s fetched", ratioText(r.Cache.HitRatio), ratioText(r.Cache.HitRatioTotal), rateText(r.Cache.Fetched))
 	}
 	lines := []string{
 		flow("READ", r.Read, s.read),
 		flow("WRITTEN", r.Written, s.written),
 		name("STORE") + fmt.Sprintf("%12s read, %s written, %.0f retries", rateText(r.StoreRead), rateText(r.StoreWritten), r.StoreRetries),
 		name("CACHE") + cache,
-		name("MEMORY") + fmt.Sprintf("%s of %s, of it cache %s; heap %s, resident %s", bytesText(r.Memory.Budget), bytesText(r.Memory.Limit),
+		name("MEMORY") + fmt.Sprintf("%s of %s (cache %s), heap %s, resident %s", bytesText(r.Memory.Budget), bytesText(r.Memory.Limit),
 			bytesText(r.Memory.Cache), bytesText(r.Memory.Heap), bytesText(r.Memory.Resident)),
 		name("FILES") + fmt.Sprintf("%.0f open; %.0f staged, %s; %.0f local", r.OpenHandles, r.Staged, bytesText(r.StagedBytes), r.Local),
+	}
+	if r.Cache.DiskLimit > 0 {
+		lines = append(lines, name("DISK")+fmt.Sprintf("%s of %s, %s hits", bytesText(r.Cache.DiskBytes), bytesText(r.Cache.DiskLimit), ratioText(r.Cache.DiskHitRatio)))
 	}
 	for _, j := range r.Jobs[:min(len(r.Jobs), 3)] {
 		line := name("JOB") + fmt.Sprintf("%s %s: %d", printable(j.Kind), quoted(j.Path), j.Done)
@@ -217,8 +217,16 @@ func sparkline(values []float64, n int, ascii bool) string {
 	return b.String()
 }
 
-func bytesText(n float64) string { return sizeText(int64(n)) }
-func rateText(n float64) string  { return bytesText(n) + "/s" }
+// bytesText is sizeText in three digits or four.
+func bytesText(n float64) string {
+	text := sizeText(int64(n))
+	if whole, unit, found := strings.Cut(text, "."); found && len(whole) > 2 {
+		return whole + unit[1:]
+	}
+	return text
+}
+
+func rateText(n float64) string { return bytesText(n) + "/s" }
 
 func ratioText(r *float64) string {
 	if r == nil {
