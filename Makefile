@@ -103,7 +103,7 @@ peers: ## the other mounts of the benchmark: rclone and s3fs
 packages: ## dist/: deb, rpm and tar.gz for amd64 and arm64, the same bytes wherever they are built
 	@GO="$(GO)" tools/packages.sh dist
 
-test-packages: deps ## as root: the deb in a fresh Debian under systemd, killed in every way; reproducible from nothing; lintian and rpm
+test-packages: deps packages ## as root: the deb in a fresh Debian under systemd, killed in every way; reproducible from nothing; lintian and rpm
 	@tools/deps.sh debootstrap=debootstrap lintian=lintian rpm=rpm unshare=util-linux
 	@MOUNTTEST_PACKAGES=1 $(GO) test -count=1 -v -timeout 60m ./packaging
 

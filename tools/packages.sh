@@ -69,13 +69,9 @@ notices() {
 host=$work/host
 build "$("$go" env GOHOSTARCH)" "$host"
 stage=$work/stage
-mkdir -p "$stage/man" "$stage/completion"
-"$host" man --dir "$stage/man" 2>/dev/null || { # the page of a program without the command
-	printf '.TH LAKEFS-MOUNT 1\n.SH NAME\nlakefs-mount \\- mount a data lake as a file system\n.SH DESCRIPTION\n.nf\n'
-	"$host" --help | sed 's/\\/\\e/g; s/^\./\\\&./'
-} >"$stage/man/lakefs-mount.1"
-cp packaging/man/mount.lakefs-mount.8 "$stage/man/"
-gzip -9n "$stage"/man/*
+mkdir -p "$stage/completion"
+"$host" man --dir "$stage/man"
+gzip -9nr "$stage/man"
 for shell in bash zsh fish; do "$host" completion "$shell" >"$stage/completion/$shell"; done
 notices >"$stage/THIRD-PARTY-NOTICES"
 printf 'lakefs-mount (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- %s  %s\n' "$VERSION" \
