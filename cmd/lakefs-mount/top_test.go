@@ -399,9 +399,12 @@ func TestTopOnATerminalOutlivesNoMount(t *testing.T) {
 		t.Errorf("exit code %d, %q, want %d and why", code, r.shown(), exitFailed)
 	}
 	lake.Start()
-	r = startOnTerminal(t, lake, nil, "top", "--interval=200ms", lake.Root)
+	r = startOnTerminal(t, lake, nil, "top", "--interval=100ms", lake.Root)
 	r.sees("OPERATIONS")
-	lake.Unmount()
+	if unmount := lake.Run("unmount", lake.Root); unmount.Code != 0 { // however often it is looked at
+		t.Errorf("unmount: exit code %d, %s", unmount.Code, unmount.Err)
+	}
+	lake.Wait()
 	if code := r.ends(); code != exitFailed || !strings.Contains(r.shown(), "it has ended") {
 		t.Errorf("exit code %d, %q, want %d and why", code, r.shown(), exitFailed)
 	}

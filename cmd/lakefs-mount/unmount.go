@@ -61,12 +61,8 @@ func (p *program) unmount(ctx context.Context, path string) error {
 	}
 	open := transactionsOf(ctx, path)
 	awaitExit := exitOf(servant(ctx, path))
-	// What opened a file since then is named, or gone by the next try.
-	if err := unmountNow(ctx, path); err != nil {
-		if busy := lastingHolders(ctx, path); len(busy) > 0 {
-			return busyError(path, busy)
-		}
-		return fmt.Errorf("unmount %q: %w; if nothing uses it: %s", path, err, detachCommand(path))
+	if err := unmountFree(ctx, path); err != nil {
+		return err
 	}
 	if err := p.awaitEnd(ctx, e); err != nil {
 		return err
@@ -196,6 +192,23 @@ func lastingHolders(ctx context.Context, path string) []holder {
 		lasts := func(h holder) bool { return !isControl(h.path) }
 		if len(busy) == 0 || slices.ContainsFunc(busy, lasts) || time.Now().After(deadline) || pause.For(ctx, controlEvery) != nil {
 			return busy
+		}
+	}
+}
+
+// unmountFree unmounts what nobody has in use for long. Who looks at control files again
+// and again, as top does, is in the way for moments.
+func unmountFree(ctx context.Context, path string) error {
+	for deadline := time.Now().Add(controlGrace); ; {
+		err := unmountNow(ctx, path)
+		if err == nil {
+			return nil
+		}
+		if busy := lastingHolders(ctx, path); len(busy) > 0 {
+			return busyError(path, busy)
+		}
+		if time.Now().After(deadline) || pause.For(ctx, controlEvery) != nil {
+			return fmt.Errorf("unmount %q: %w; if nothing uses it: %s", path, err, detachCommand(path))
 		}
 	}
 }
