@@ -99,8 +99,8 @@ func bigEndian(b []byte) (v uint64) {
 // do completes the upload.
 func (c *completion) do(ctx context.Context, cond Cond, id string) (Object, error) {
 	w := write{s: c.s, op: "complete", dst: c.up.Location, cond: cond, id: id, looks: !c.s.isAWS(), unclear: id != "", copies: c.size}
-	in := c.input(cond)
 	return w.do(ctx, func(ctx context.Context, acc access) (Object, error) {
+		in := c.input(w.sent())
 		in.Bucket = acc.bucket
 		out, err := acc.client.CompleteMultipartUpload(ctx, in)
 		if err != nil {

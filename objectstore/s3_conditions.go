@@ -30,8 +30,9 @@ type Conditions struct {
 type conditions struct {
 	probing sync.Mutex // held by the one Put that probes
 
-	mu    sync.Mutex
-	known Conditions
+	mu      sync.Mutex
+	known   Conditions
+	refused bool // requests that have one
 }
 
 // Conditions tells what is known of the store's conditional writes by now.
@@ -54,6 +55,21 @@ func (s *S3) learn(ctx context.Context, now Conditions) {
 			"the object store ignores conditions on writes: each is preceded by a look, and two writers at one moment can undo one another",
 			slog.Bool("if_none_match", now.IfNoneMatch), slog.Bool("if_match", now.IfMatch))
 	}
+}
+
+// learnRefused notes that the store took without a condition what it had refused
+// with one.
+func (s *S3) learnRefused(ctx context.Context) {
+	s.conditions.mu.Lock()
+	s.conditions.refused = true
+	s.conditions.mu.Unlock()
+	s.learn(ctx, Conditions{Known: true})
+}
+
+func (s *S3) conditionsRefused() bool {
+	s.conditions.mu.Lock()
+	defer s.conditions.mu.Unlock()
+	return s.conditions.refused
 }
 
 // honours tells whether the store is known to act on cond by itself.

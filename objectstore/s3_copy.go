@@ -130,7 +130,7 @@ func (d *duplicate) whole(ctx context.Context) (Object, error) {
 	w := d.write()
 	w.etag = d.src.ETag
 	return w.do(ctx, func(ctx context.Context, acc access) (Object, error) {
-		out, err := acc.client.CopyObject(ctx, d.input(acc))
+		out, err := acc.client.CopyObject(ctx, d.input(acc, w.sent()))
 		if err != nil {
 			return Object{}, d.refusal(ctx, err)
 		}
@@ -151,7 +151,7 @@ func (d *duplicate) made(etag *string, at *time.Time) Object {
 	return o
 }
 
-func (d *duplicate) input(acc access) *s3.CopyObjectInput {
+func (d *duplicate) input(acc access, cond Cond) *s3.CopyObjectInput {
 	o := d.s.o
 	in := &s3.CopyObjectInput{
 		Bucket: acc.bucket, Key: aws.String(d.dst.Key),
@@ -160,7 +160,7 @@ func (d *duplicate) input(acc access) *s3.CopyObjectInput {
 		StorageClass: types.StorageClass(o.StorageClass), RequestPayer: d.s.payer(),
 		ExpectedBucketOwner: d.s.owner(), ExpectedSourceBucketOwner: d.s.owner(),
 	}
-	in.IfMatch, in.IfNoneMatch = conditionHeaders(d.opts.Cond)
+	in.IfMatch, in.IfNoneMatch = conditionHeaders(cond)
 	if d.opts.Meta != nil {
 		in.MetadataDirective, in.Metadata = types.MetadataDirectiveReplace, encodeMeta(d.opts.Meta)
 		// What else the directive would drop.

@@ -142,13 +142,14 @@ func (s *S3) md5(o *s3.Options) {
 	}
 }
 
-// deleteOne removes an object; only the version match, if that is not "".
+// deleteOne removes an object; only the version match, if that is not "", and if the
+// store does not refuse to know conditions.
 func (s *S3) deleteOne(ctx context.Context, loc Location, match string) error {
 	if err := checkKeyOf("delete", loc); err != nil {
 		return err
 	}
 	in := &s3.DeleteObjectInput{Key: aws.String(loc.Key), RequestPayer: s.payer(), ExpectedBucketOwner: s.owner()}
-	if match != "" {
+	if match != "" && !s.conditionsRefused() {
 		in.IfMatch = quoteETag(match)
 	}
 	_, err := do(ctx, s, call{op: "delete", loc: loc}, func(ctx context.Context, acc access) (struct{}, error) {
@@ -156,6 +157,10 @@ func (s *S3) deleteOne(ctx context.Context, loc Location, match string) error {
 		_, err := acc.client.DeleteObject(ctx, in)
 		if _, code := answered(ctx, err); code == "NoSuchKey" {
 			err = nil
+		}
+		if in.IfMatch != nil && !s.isAWS() && statusOf(ctx) == http.StatusNotImplemented {
+			in.IfMatch = nil // it was looked at
+			err = &storeError{sentinel: ErrUnavailable, text: "the store may know no conditions on deletes", passing: true}
 		}
 		return struct{}{}, err
 	})

@@ -228,6 +228,17 @@ func (e *storeError) of(op string, head bool) *storeError {
 	return e
 }
 
+// advise adds the setting that helps a store which does not know what is asked.
+func (s *S3) advise(op string, e *storeError) {
+	if e.status != http.StatusNotImplemented || s.o.Checksum == "none" {
+		return
+	}
+	switch op {
+	case "put", "upload", "part":
+		e.text = strings.TrimPrefix(e.text+"; if the store knows no checksums of objects, give --checksum none", "; ")
+	}
+}
+
 // errNoUpload is [ErrNoUpload] as errors have it.
 var errNoUpload = fmt.Errorf("%w: %w", ErrNoUpload, ErrUnavailable)
 

@@ -1,12 +1,14 @@
 package objectstore
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,6 +131,9 @@ func (c *sender) Do(req *http.Request) (*http.Response, error) {
 		return nil, errors.Join(errSlow, resp.Body.Close())
 	}
 	a.note(resp)
+	if resp.StatusCode == http.StatusBadRequest || resp.StatusCode == http.StatusMovedPermanently {
+		a.noteRegion(resp)
+	}
 	resp.Body = &receivedBody{ReadCloser: resp.Body, attempt: a}
 	return resp, nil
 }
@@ -150,6 +155,37 @@ func (a *attempt) note(resp *http.Response) {
 		a.retryAfter = retryAfter(resp.Header.Get("Retry-After"), a.skew)
 	}
 }
+
+// maxErrorBody is how much of an error's body is read for the region that it names.
+const maxErrorBody = 16 << 10
+
+// regionElement has the region that a request should have been signed for.
+var regionElement = regexp.MustCompile(`<Region>([a-zA-Z0-9-]{1,64})</Region>`)
+
+// noteRegion keeps the bucket's region where the body of an error tells it alone, as
+// that of stores other than AWS's does.
+func (a *attempt) noteRegion(resp *http.Response) {
+	if a.region != "" || a.head {
+		return
+	}
+	begin, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	rest := io.MultiReader(bytes.NewReader(begin), resp.Body)
+	if err != nil { // who reads on meets it
+		rest = io.MultiReader(bytes.NewReader(begin), failedReader{err})
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{rest, resp.Body}
+	if found := regionElement.FindSubmatch(begin); found != nil {
+		a.region = string(found[1])
+	}
+}
+
+// failedReader is a body that has failed.
+type failedReader struct{ err error }
+
+func (r failedReader) Read([]byte) (int, error) { return 0, r.err }
 
 // retryAfter reads a Retry-After, which has seconds or a time of the store's clock;
 // skew is how far that is ahead of the one here. 0 where it says nothing.

@@ -71,7 +71,7 @@ type upload struct {
 
 // put makes the object.
 func (u *upload) put(ctx context.Context, w write) (Object, error) {
-	return w.do(ctx, func(ctx context.Context, acc access) (Object, error) { return u.send(ctx, acc, w.cond) })
+	return w.do(ctx, func(ctx context.Context, acc access) (Object, error) { return u.send(ctx, acc, w.sent()) })
 }
 
 // send makes one request.

@@ -56,6 +56,7 @@ func do[T any](ctx context.Context, s *S3, c call, send func(context.Context, ac
 			return out, nil
 		}
 		e := a.failure(actx, err).of(c.op, a.head)
+		s.advise(c.op, e)
 		if a.region != "" && a.elsewhere(acc, e) {
 			e.text = "the bucket is in region " + printable(a.region) + ", not " + acc.region
 		}

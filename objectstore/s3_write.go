@@ -22,6 +22,7 @@ type write struct {
 	looks bool
 	blind bool // it is never looked at
 
+	bare    bool // the store refused to know conditions: it is sent without
 	unclear bool // an earlier request may have taken effect
 	lost    bool // likewise, and nobody answered it
 	digests digests
@@ -39,8 +40,26 @@ func (w *write) do(ctx context.Context, send func(context.Context, access) (Obje
 		if err != nil {
 			return w.after(ctx, err)
 		}
+		if w.bare {
+			w.s.learnRefused(ctx)
+		}
 		return o, nil
 	})
+}
+
+// sent is the condition that goes along: none to a store that refuses requests
+// which have one.
+func (w *write) sent() Cond {
+	if w.bare || w.s.conditionsRefused() {
+		return Cond{}
+	}
+	return w.cond
+}
+
+// refuses tells whether an answer may say that the store knows no conditions. It is
+// sent without, then; only if it takes that, it is known.
+func (w *write) refuses(status int) bool {
+	return status == http.StatusNotImplemented && w.sent() != (Cond{}) && !w.blind && !w.s.Conditions().honours(w.cond)
 }
 
 // before looks whether the condition holds, where the store itself may not, and
@@ -64,11 +83,15 @@ func (w *write) before(ctx context.Context) (Object, bool, error) {
 // after tells what a request's error means for the write. A write that took
 // effect after all has none.
 func (w *write) after(ctx context.Context, err error) (Object, error) {
+	status, code := answered(ctx, err)
+	if w.refuses(status) {
+		w.bare = true
+		return Object{}, &storeError{sentinel: ErrUnavailable, code: code, text: "the store may know no conditions on writes", passing: true}
+	}
 	var own *storeError
 	if errors.As(err, &own) {
 		return Object{}, err // it says what it means
 	}
-	status, code := answered(ctx, err)
 	switch {
 	case status == http.StatusPreconditionFailed && w.cond.IfNoneMatch:
 		return w.settle(ctx, &storeError{sentinel: ErrExist, code: code})
@@ -77,7 +100,7 @@ func (w *write) after(ctx context.Context, err error) (Object, error) {
 		return w.settle(ctx, &storeError{sentinel: ErrChanged, code: code})
 	case uploadGone(ctx, w.op, code): // completed by an earlier request, or aborted by others
 		w.unclear = true
-		return w.settle(ctx, &storeError{sentinel: errNoUpload, code: code})
+		return w.settle(ctx, &storeError{sentinel: errNoUpload, code: code, text: partsRefused(code, err)})
 	case corrupt(code):
 		err = w.digests.refused(code)
 	case status < 400 || status >= 500 || status == http.StatusRequestTimeout || status == http.StatusConflict:
@@ -116,6 +139,16 @@ func uploadGone(ctx context.Context, op, code string) bool {
 		return op == "complete" && !pageOf(ctx)
 	}
 	return false
+}
+
+// partsRefused is what a store says of the parts that it makes no object of; "": it is
+// the upload that is gone.
+func partsRefused(code string, err error) string {
+	var api smithy.APIError
+	if code != "InvalidPart" || !errors.As(err, &api) {
+		return ""
+	}
+	return printable(api.ErrorMessage()) + "; if the store wants parts of one size, give --part-size"
 }
 
 // corrupt tells whether a code means that other bytes came than were summed up.

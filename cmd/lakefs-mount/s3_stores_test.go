@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -45,14 +44,6 @@ func wantOneOfEach(t *testing.T, lake *mounttest.Lake) {
 
 // TestCase64StoresOfOlderKindsOnS3: by default, or with a setting that is documented.
 func TestCase64StoresOfOlderKindsOnS3(t *testing.T) {
-	refuseChecksums := faulty.Func(func(x *faulty.Exchange, next faulty.Next) (*http.Response, error) {
-		for name := range x.Request.Header {
-			if strings.HasPrefix(name, "X-Amz-Checksum") || strings.HasPrefix(name, "X-Amz-Sdk-Checksum") {
-				return faulty.Status{Code: http.StatusNotImplemented, S3Code: "NotImplemented", Message: "A header you provided implies functionality that is not implemented."}.Apply(x, next)
-			}
-		}
-		return next()
-	})
 	for _, tt := range []struct {
 		name  string
 		rules []faulty.Fault
@@ -62,9 +53,19 @@ func TestCase64StoresOfOlderKindsOnS3(t *testing.T) {
 		{name: "refuses trailers", rules: []faulty.Fault{faulty.RejectTrailer{}}},
 		{name: "wants Content-MD5", rules: []faulty.Fault{faulty.NeedMD5{}}},
 		{name: "both, and ignores conditions", rules: []faulty.Fault{faulty.RejectTrailer{}, faulty.NeedMD5{}, faulty.StripConditions{}}},
-		{name: "knows no checksums", rules: []faulty.Fault{faulty.RejectTrailer{}, refuseChecksums}, flags: []string{"--checksum=none"}},
+		{name: "knows no checksums", rules: []faulty.Fault{faulty.RejectTrailer{}, faulty.RefuseChecksums{}}, flags: []string{"--checksum=none"}},
 		{name: "is in another region", rules: []faulty.Fault{faulty.Redirect{Region: "us-east-1"}}, env: []string{"AWS_REGION=eu-west-1"}},
+		{name: "tells its region in a body", env: []string{"AWS_REGION=eu-west-1", "AWS_DEFAULT_REGION="}}, // versitygw itself does
 		{name: "tells of no encoding", rules: []faulty.Fault{faulty.DropEncoding{}}},
+		{name: "refuses conditions", rules: []faulty.Fault{faulty.RefuseConditions{}}},
+		{name: "refuses conditions and checksums", rules: []faulty.Fault{faulty.RefuseConditions{}, faulty.RefuseChecksums{}}, flags: []string{"--checksum=none"}},
+		// What a few stores are known for, one with another. They are imitations.
+		{name: "like MinIO", rules: []faulty.Fault{faulty.NeedMD5{}, faulty.ShortAnswers{}}},
+		{
+			name: "like an older Ceph", rules: []faulty.Fault{faulty.RejectTrailer{}, faulty.NeedMD5{}, faulty.StripConditions{}, faulty.PlainLists{}, faulty.DropEncoding{}},
+		},
+		{name: "like R2", rules: []faulty.Fault{&faulty.EqualParts{}, faulty.RejectTrailer{}, faulty.PlainLists{}}, flags: []string{"--part-size=5MiB"}},
+		{name: "like B2", rules: []faulty.Fault{faulty.RefuseConditions{}, faulty.RejectTrailer{}, faulty.NeedMD5{}, faulty.ShortAnswers{}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -75,6 +76,34 @@ func TestCase64StoresOfOlderKindsOnS3(t *testing.T) {
 			lake.Start(append(tt.flags, "--write=delete")...)
 			wantOneOfEach(t, lake)
 		})
+	}
+}
+
+// TestCase64EqualPartsOnS3: a store that wants them gets them with --part-size, of new
+// files and of old ones that are changed here and there; another file than that is
+// refused by it, and --part-size is named.
+func TestCase64EqualPartsOnS3(t *testing.T) {
+	lake, proxy := bucketLakeOf(t, func(*mounttest.Options) {})
+	proxy.Add(faulty.Rule{Fault: &faulty.EqualParts{}})
+	dir := t.TempDir()
+	lake.MustSh(`head -c 23M /dev/urandom >` + dir + `/big; head -c 3M /dev/urandom >` + dir + `/more`)
+	lake.Start("--part-size=5MiB", "--write=overwrite")
+	change := `
+		cat ` + dir + `/more >>FILE
+		printf x | dd of=FILE bs=1 seek=12000000 conv=notrunc status=none
+		truncate -s 17000000 FILE; cat ` + dir + `/more >>FILE; `
+	lake.MustSh(`set -e; cp ` + dir + `/big ` + notes + `/big;` + strings.ReplaceAll(change, "FILE", notes+"/big") +
+		`cp ` + dir + `/big ` + dir + `/want;` + strings.ReplaceAll(change, "FILE", dir+"/want"))
+	if wantStored(t, lake, notes+"/big") != readAll(t, dir+"/want") {
+		t.Error("what was changed differs")
+	}
+	if copied := proxy.Count("UploadPartCopy"); copied == 0 {
+		t.Error("nothing was copied from the old versions")
+	}
+	lake.Remount("--write=overwrite")
+	r := lake.Sh(`cp ` + dir + `/big ` + notes + `/second; printf x | dd of=` + notes + `/second bs=1 seek=12000000 conv=notrunc,fsync status=none`)
+	if log := lake.Log(); r.Code == 0 || !strings.Contains(log, "--part-size") {
+		t.Errorf("exit code %d, %q; the log does not name the setting: %s", r.Code, r.Err, log)
 	}
 }
 
