@@ -25,7 +25,8 @@ var ends = []end{
 	{name: "reload", script: "systemctl reload $UNIT", stays: true},
 	{name: "SIGKILL", script: "kill -KILL $PID"},
 	{name: "SIGABRT", script: "kill -ABRT $PID"},
-	{name: "umount -l", script: "umount -l $AT"},
+	{name: "umount -l", script: "umount -l $AT; systemctl stop 'o*.service' 'w*.service'"}, // it ends with the last open file
+	{name: "umount -l, restart", script: "umount -l $AT; systemctl restart $UNIT"},
 	{name: "umount -f", script: "umount -f $AT || umount -l $AT"},
 	{name: "stop", script: "systemctl stop $UNIT"},
 	{name: "restart", script: "systemctl restart $UNIT"},
@@ -61,6 +62,7 @@ func (w *writers) survive(e end) {
 	defer m.in(w.t)()
 	id := fmt.Sprintf("%x", sha256.Sum256([]byte(w.name+w.run)))[:8]
 	unit := "lakefs-mount@" + w.name
+	defer func() { _, _ = m.try(fmt.Sprintf("systemctl stop w%s o%[1]s", id)) }() // of a test that failed
 	m.run("systemctl start " + unit)
 	pid := strings.TrimSpace(m.run("systemctl show -P MainPID " + unit))
 	m.run(fmt.Sprintf("cat >/srv/%s.sh <<'END'\n%s\nEND\nsystemd-run --quiet --unit=w%[1]s sh /srv/%[1]s.sh\n", id, fmt.Sprintf(writerScript, "/mnt/"+w.name, id, w.at)))
@@ -70,7 +72,7 @@ func (w *writers) survive(e end) {
 exec 3>'%[3]s/open-%[1]s.csv'
 printf 'id\none\n' >&3
 touch /srv/%[1]s.open
-sleep 300
+exec sleep 300
 END
 systemd-run --quiet --unit=o%[1]s sh /srv/%[1]s.open.sh`, id, w.name, w.at))
 	waitFor(w.t, time.Minute, "the writers", func() bool {

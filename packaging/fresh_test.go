@@ -54,6 +54,17 @@ func TestInAFreshDebian(t *testing.T) {
 		defer m.in(t)()
 		m.fstab()
 	})
+	t.Run("a user's own", func(t *testing.T) {
+		defer m.in(t)()
+		out := m.run("useradd --create-home alice; su - alice -c 'lakefs-mount demo ~/demo >/dev/null; ls ~/demo/lake; lakefs-mount unmount ~/demo/lake'")
+		if !strings.Contains(out, "web.json") {
+			t.Error(out)
+		}
+	})
+	t.Run("manual pages and completions", func(t *testing.T) {
+		defer m.in(t)()
+		m.run("cd /usr/share; test -s man/man1/lakefs-mount-mount.1.gz; test -s man/man5/lakefs-mount.yaml.5.gz; test -s man/man8/mount.fuse.lakefs-mount.8.gz; bash -n bash-completion/completions/lakefs-mount")
+	})
 	t.Run("removal keeps", func(t *testing.T) {
 		defer m.in(t)()
 		m.run("apt-get purge -y lakefs-mount; test -d /var/lib/lakefs-mount/lake; test -e /etc/lakefs-mount/lake.env; test ! -e /usr/bin/lakefs-mount; test ! -e /usr/sbin/mount.lakefs-mount")
@@ -92,6 +103,10 @@ func (m *machine) quickStart(source string, installed func()) {
 		}
 		out := m.run("cd /root\n" + strings.ReplaceAll(line, "s3://lake/wh/", source))
 		m.t.Logf("# %s%.1500s", line, out)
+	}
+	// The unit lets through what the mount does beside serving files.
+	if out := m.run("lakefs-mount rows --limit=1 --format=jsonl /mnt/lake/sales/orders/dt=2026-01-01/region=eu/part-0000.parquet"); !strings.HasPrefix(out, "{") {
+		m.t.Errorf("rows: %s", out)
 	}
 	m.run("test \"$(ls /mnt/lake | wc -l)\" -ge 3; test \"$(systemctl show -P SubState lakefs-mount@lake)\" = running")
 }

@@ -33,7 +33,17 @@ mount -t sysfs sysfs "$1/sys"
 mount -t tmpfs tmpfs "$1/run"
 mount -t tmpfs tmpfs "$1/sys/fs/cgroup"
 mount -t cgroup2 cgroup2 "$1/sys/fs/cgroup"
-mount --rbind /dev "$1/dev"
+mount -t tmpfs -o mode=755 tmpfs "$1/dev"
+mkdir "$1/dev/pts" "$1/dev/shm"
+while read -r name major minor; do mknod -m 666 "$1/dev/$name" c $major $minor; done <<END
+null 1 3
+zero 1 5
+full 1 7
+random 1 8
+urandom 1 9
+tty 5 0
+fuse 10 229
+END
 mount --make-rshared "$1"
 exec env -i container=test PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$1" /lib/systemd/systemd --system --log-target=journal systemd.unified_cgroup_hierarchy=1
 `
