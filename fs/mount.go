@@ -1,7 +1,7 @@
 package fs
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"log"
@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"sync"
-	"time"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -44,18 +43,21 @@ const (
 )
 
 // Mount mounts f on the directory mountpoint and serves it until it is
-// unmounted. It is called once.
+// unmounted. It is called once. A PassedDescriptor is mounted already, with the options
+// of who did: those given here are for others.
 func (f *FS) Mount(mountpoint string, o MountOptions) (*Mount, error) {
 	options := f.mountOptions(o)
 	f.root.name.ino = rootIno
-	path, err := filepath.EvalSymlinks(mountpoint)
-	if err == nil {
+	path, err := mountpoint, error(nil)
+	if _, passed := PassedDescriptor(mountpoint); passed {
+		options.DirectMount = false // it is done
+	} else if path, err = filepath.EvalSymlinks(mountpoint); err == nil {
 		path, err = filepath.Abs(path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("mount %s: %w", mountpoint, err)
 	}
-	f.proc.device = sync.OnceValue(func() string { return f.proc.deviceAt(path) })
+	f.proc.device = sync.OnceValue(func() string { return cmp.Or(f.proc.ownDevice(), f.proc.deviceAt(path)) })
 	f.mapped.RawFileSystem = gofs.NewNodeFS(f.root, options)
 	f.owners.RawFileSystem = f.mapped
 	f.adopt()
@@ -121,33 +123,6 @@ func (f *FS) panicked(fatal func(any)) func(any) fuse.Status {
 
 // Wait returns when the file system has been unmounted, by whomever.
 func (m *Mount) Wait() { m.serving.Wait() }
-
-// Unmount detaches the mount point: at once if nothing uses it; else it tries
-// until ctx is done, and then detaches lazily, so that programs that still have
-// files open get errors and the mount point is free. busy tells which it was.
-func (m *Mount) Unmount(ctx context.Context) (busy bool, err error) {
-	for {
-		err = m.server.Unmount()
-		if err == nil {
-			return false, nil
-		}
-		select {
-		case <-ctx.Done():
-			return true, m.detach()
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
-func (m *Mount) detach() error {
-	if os.Geteuid() == 0 {
-		if err := unix.Unmount(m.mountpoint, unix.MNT_DETACH); err != nil {
-			return fmt.Errorf("detach %s: %w", m.mountpoint, err)
-		}
-		return nil
-	}
-	return lazyFusermount(m.mountpoint)
-}
 
 // dropDentries makes the kernel ask again for everything below path.
 func (f *FS) dropDentries(path string) {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+
+	"github.com/lakefs-mount/lakefs-mount/fs"
 )
 
 // readyFlag names the descriptor on which a daemon tells its parent that the
@@ -42,10 +44,25 @@ func (p *program) daemonize(ctx context.Context, r *request) error {
 	if forward() && err == nil && string(word) == readyWord {
 		return cmd.Process.Release()
 	}
-	if err := cmd.Wait(); err == nil {
-		return errors.New("the daemon ended before the mount was ready")
+	return p.daemonFailed(ctx, r, cmd.Wait())
+}
+
+// daemonFailed tells why a daemon that has ended so was never ready, if it did not tell
+// itself, and leaves nothing mounted.
+func (p *program) daemonFailed(ctx context.Context, r *request, ended error) error {
+	var exit *exec.ExitError
+	if errors.As(ended, &exit) && exit.Exited() && exit.ExitCode() == exitFailed {
+		return errReported
 	}
-	return errReported
+	err := errors.New("the daemon ended before the mount was ready")
+	if ended != nil {
+		err = fmt.Errorf("%w: %w", err, ended)
+	}
+	// It looked whether another mount was there before it made its own.
+	if e, found, _ := mountedAt(r.mountpoint); found && e.ours() && !answers(ctx, r.mountpoint) {
+		err = errors.Join(err, detach(context.WithoutCancel(ctx), r.mountpoint))
+	}
+	return err
 }
 
 // startDaemon starts the child, with ready as its descriptor 3. It outlives ctx.
@@ -55,11 +72,18 @@ func (p *program) startDaemon(ctx context.Context, r *request, ready *os.File) (
 		return nil, err
 	}
 	own := []string{"mount", "--" + readyFlag + "=3", "--" + optionsFlag + "=" + strconv.FormatBool(r.options)}
-	args := slices.Concat(own, r.settings.Flags(), []string{"--", r.source.String(), r.mountpoint})
+	files, mountpoint := []*os.File{ready}, r.mountpoint
+	if fd, passed := fs.PassedDescriptor(mountpoint); passed {
+		if err := passedUsable(fd); err != nil {
+			return nil, err
+		}
+		files, mountpoint = append(files, os.NewFile(uintptr(fd), mountpoint)), "/dev/fd/4"
+	}
+	args := slices.Concat(own, r.settings.Flags(), []string{"--", r.source.String(), mountpoint})
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, args...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Env = p.environ
-	cmd.ExtraFiles = []*os.File{ready}
+	cmd.ExtraFiles = files
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd, cmd.Start()
 }

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,10 +17,18 @@ import (
 // NAME.1, and begun anew.
 const logFileMax = 10 << 20
 
+// logPatience bounds how long a line may wait for whoever reads the log.
+const logPatience = time.Second
+
+var errLogStuck = errors.New("nobody reads the log")
+
 // logSink is where the log goes: to a stream, or from toFile on to a file whose
-// size is bounded.
+// size is bounded. A reader that stands still (a pager, a terminal with Ctrl-S) costs
+// lines, and never the mount: what logs them would wait for it with a request of a
+// program, or with the signals.
 type logSink struct {
-	mu struct {
+	stuck atomic.Bool // a line is being written for longer than logPatience
+	mu    struct {
 		sync.Mutex
 		w    io.Writer
 		path string // of the file; "" while it is a stream
@@ -31,8 +42,33 @@ func newLogSink(w io.Writer) *logSink {
 	return s
 }
 
-// Write is io.Writer's.
+// Write is io.Writer's. A line that is not taken is lost.
 func (s *logSink) Write(p []byte) (int, error) {
+	if s.stuck.Load() {
+		return 0, errLogStuck
+	}
+	line, done := slices.Clone(p), make(chan error, 1)
+	go func() {
+		_, err := s.write(line)
+		done <- err // first: who waits looks once more
+		s.stuck.Store(false)
+	}()
+	select {
+	case err := <-done:
+		return len(p), err
+	case <-time.After(logPatience):
+		s.stuck.Store(true)
+	}
+	select {
+	case err := <-done:
+		s.stuck.Store(false)
+		return len(p), err
+	default:
+		return 0, errLogStuck
+	}
+}
+
+func (s *logSink) write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.path != "" && s.mu.size+int64(len(p)) > logFileMax {

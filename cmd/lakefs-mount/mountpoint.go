@@ -11,11 +11,17 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lakefs-mount/lakefs-mount/fs"
 )
 
 // mountPoint makes MOUNTPOINT absolute and resolves the symbolic links on the
 // way to it; the last component may be a dead mount, which cannot be looked at.
+// /dev/fd/N stays: it is a descriptor of this process.
 func mountPoint(path string) (string, error) {
+	if _, passed := fs.PassedDescriptor(path); passed {
+		return path, nil
+	}
 	abs, err := absolute("mount point", path)
 	if err != nil {
 		return "", err
@@ -40,7 +46,7 @@ func (p *program) prepareMountPoint(ctx context.Context, path string) error {
 			return errors.Join(err, emptyDirectory(path))
 		}
 		if !e.ours() {
-			return fmt.Errorf("mount point %q: in use by %s (type %s); clear it: umount %s", path, e.source, e.fsType, shellQuote(path))
+			return fmt.Errorf("mount point %q: in use by %s (type %s); clear it: %s", path, e.source, e.fsType, clearCommand(ctx, e))
 		}
 		if answers(ctx, path) {
 			return fmt.Errorf("mount point %q: in use, it shows %s already; clear it: lakefs-mount unmount %s", path, e.source, shellQuote(path))
@@ -113,6 +119,19 @@ func detachCommand(path string) string {
 		return "umount -l " + shellQuote(path)
 	}
 	return "fusermount3 -u -z " + shellQuote(path)
+}
+
+// clearCommand is what takes another program's mount away.
+func clearCommand(ctx context.Context, e tableEntry) string {
+	switch {
+	case !strings.HasPrefix(e.fsType, "fuse"):
+		return "umount " + shellQuote(e.path)
+	case !answers(ctx, e.path): // a dead one may have files open that nobody can close
+		return detachCommand(e.path)
+	case os.Geteuid() == 0:
+		return "umount " + shellQuote(e.path)
+	}
+	return "fusermount3 -u " + shellQuote(e.path)
 }
 
 // bare takes operation and path off an error, where the message says them.

@@ -26,7 +26,7 @@ func (e tableEntry) ours() bool { return e.fsType == fsType }
 func mountTable() ([]tableEntry, error) {
 	raw, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return nil, fmt.Errorf("read the mount table: %w", err)
+		return nil, fmt.Errorf("read the mount table: %w; lakefs-mount needs /proc: mount -t proc proc /proc", err)
 	}
 	return parseMountTable(string(raw)), nil
 }

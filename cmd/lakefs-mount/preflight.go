@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // fuseUsable tells whether this user can mount a FUSE file system at all.
@@ -26,6 +28,30 @@ func fuseUsable(allowOther bool) error {
 	}
 	return nil
 }
+
+// passedUsable tells whether the descriptor of a mount point /dev/fd/N is one of
+// /dev/fuse, and keeps it from the programs that this one starts.
+func passedUsable(fd int) error {
+	var st unix.Stat_t
+	what := "is no descriptor of /dev/fuse"
+	if err := unix.Fstat(fd, &st); err != nil {
+		what = "is not open"
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFCHR || unix.Major(st.Rdev) != fuseMajor || unix.Minor(st.Rdev) != fuseMinor {
+		return fmt.Errorf("mount point \"/dev/fd/%d\": %d %s; pass on the one that was given to mount(2), fd=%d, without FD_CLOEXEC", fd, fd, what, fd)
+	}
+	unix.CloseOnExec(fd)
+	if err := unix.SetNonblock(fd, false); err != nil { // requests are waited for
+		return fmt.Errorf("mount point \"/dev/fd/%d\": %w", fd, err)
+	}
+	return nil
+}
+
+// Device numbers of /dev/fuse.
+const (
+	fuseMajor = 10
+	fuseMinor = 229
+)
 
 func deviceUsable(device string) error {
 	f, err := os.OpenFile(device, os.O_RDWR, 0)

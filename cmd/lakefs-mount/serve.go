@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -24,8 +25,9 @@ const (
 	// busyTimeout bounds how long an unmount waits for open files.
 	busyTimeout = 5 * time.Second
 	// detachedTimeout bounds how long files that are open on a detached mount
-	// are served.
+	// are served, and copiedTimeout how long a copy of one that is unmounted is.
 	detachedTimeout = 10 * time.Second
+	copiedTimeout   = 3 * time.Second
 	// sameSignal is how long after the signal that ends a mount another is the
 	// same one: timeout(1) signals its child and then the group that it is in, a
 	// terminal and a supervisor may both.
@@ -36,9 +38,12 @@ const (
 type served struct {
 	*lake
 	p     *program
+	sink  *logSink
 	r     *request
 	mount *fs.Mount
 	ended chan struct{} // closed when nothing is mounted any more
+
+	refresh chan struct{} // has one when cached metadata is to be dropped
 }
 
 // serve mounts the request and serves it until the mount ends.
@@ -50,7 +55,9 @@ func (p *program) serve(ctx context.Context, r *request) error {
 	// A mount whose log nobody reads any more goes on: the runtime would end it
 	// at the next line, with what is being written.
 	signal.Ignore(syscall.SIGPIPE)
-	if err := p.prepare(ctx, r); err != nil {
+	starting, started := interruptible(ctx, signals)
+	defer started()
+	if err := p.prepare(starting, r); err != nil {
 		return err
 	}
 	sink := newLogSink(p.stderr)
@@ -61,26 +68,92 @@ func (p *program) serve(ctx context.Context, r *request) error {
 	for use, names := range withoutUse(r, settings.FromEnvironment, settings.FromFile) {
 		log.LogAttrs(ctx, slog.LevelInfo, "settings are without effect on this SOURCE", slog.Any("settings", names), slog.String("for", use))
 	}
-	l, err := p.newLake(ctx, r, log)
-	if err != nil {
-		return err
+	l, err := p.newLake(starting, r, log)
+	if err == nil && starting.Err() != nil {
+		err = l.Close()
+	}
+	if err != nil || starting.Err() != nil {
+		return errors.Join(context.Cause(starting), err)
 	}
 	watched, err := l.watch(ctx, r) // what cannot be served is told before anything is mounted
 	l.closers = append(l.closers, watched.Close)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	s := &served{lake: l, p: p, r: r, ended: make(chan struct{})}
+	s := &served{lake: l, p: p, sink: sink, r: r, ended: make(chan struct{}), refresh: make(chan struct{}, 1)}
 	s.mount, err = l.fs.Mount(r.mountpoint, fs.MountOptions{AllowOther: r.settings.AllowOther, ReadOnly: r.settings.ReadOnly}) //nolint:contextcheck // adopting local files waits for nothing
 	if err != nil {
+		if _, passed := fs.PassedDescriptor(r.mountpoint); passed {
+			err = fmt.Errorf("%w: it is a descriptor of /dev/fuse, but not of a mount: mount(2) with fd=N first", err)
+		}
 		return errors.Join(err, l.Close())
 	}
 	go func() {
 		s.mount.Wait()
 		close(s.ended)
 	}()
-	err = s.run(ctx, signals, sink)
-	return errors.Join(err, l.Close())
+	err = s.alone()
+	if err == nil {
+		err = s.becomeReady(starting)
+	}
+	started()
+	if err != nil && starting.Err() != nil {
+		err = context.Cause(starting)
+	}
+	if err != nil || starting.Err() != nil {
+		err = errors.Join(err, s.leave(ctx, signals, time.Now(), s.unmount))
+	} else {
+		err = s.run(ctx, signals)
+	}
+	if err = errors.Join(err, l.Close()); err != nil && sink.stuck.Load() {
+		return errReported // as far as it can be
+	}
+	return err
+}
+
+// interruptible returns a context that SIGINT and SIGTERM end: what a mount waits for
+// until it is ready may last as long as a store does not answer. stop gives the signals
+// back.
+func interruptible(ctx context.Context, signals <-chan os.Signal) (starting context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case sig := <-signals:
+				if ends(sig) {
+					cancel(fmt.Errorf("ended by a signal (%s) before the mount was ready", sig))
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	return ctx, sync.OnceFunc(func() { close(done); <-stopped })
+}
+
+// ends tells whether a signal ends a mount.
+func ends(sig os.Signal) bool { return sig == os.Interrupt || sig == syscall.SIGTERM }
+
+// alone makes sure that no other mount began at the same place at the same moment: both
+// have looked before either was there. The later one gives way.
+func (s *served) alone() error {
+	_, minor, known := strings.Cut(s.mount.Device(), ":")
+	table, err := mountTable()
+	if err != nil || !known {
+		return err
+	}
+	for _, e := range table { // in order of mounting
+		switch {
+		case e.path != s.r.mountpoint:
+			continue
+		case e.device == minor:
+			return nil
+		}
+		return fmt.Errorf("mount point %q: in use, %s was mounted there at the same moment", s.r.mountpoint, e.source)
+	}
+	return nil // a descriptor's
 }
 
 // prepare checks what a mount needs, and detaches a dead one.
@@ -104,27 +177,41 @@ func (p *program) prepare(ctx context.Context, r *request) error {
 	if err := cacheApart(r, dir); err != nil {
 		return err
 	}
+	if fd, passed := fs.PassedDescriptor(r.mountpoint); passed {
+		return passedUsable(fd)
+	}
 	if err := fuseUsable(r.settings.AllowOther); err != nil {
 		return err
 	}
 	return p.prepareMountPoint(ctx, r.mountpoint)
 }
 
-// run is the life of a mount: ready, then signals until it ends.
-func (s *served) run(ctx context.Context, signals <-chan os.Signal, sink *logSink) error {
-	if err := s.becomeReady(ctx, sink); err != nil {
-		return errors.Join(err, s.leave(ctx, signals))
-	}
+// run is the life of a mount that is ready, until it ends.
+func (s *served) run(ctx context.Context, signals <-chan os.Signal) error {
 	debug.FreeOSMemory() // what starting took
 	beside, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { s.logProblems(beside) })
 	running.Go(func() { s.expireKept(beside) })
 	running.Go(func() { s.tidy(beside) })
+	running.Go(func() { s.refreshAsked(beside) })
 	err := s.await(ctx, signals)
 	stop()
 	running.Wait()
 	return err
+}
+
+// refreshAsked drops cached metadata when a signal asks for it. The kernel may have it
+// wait for a request that waits for the store, which keeps no other signal waiting.
+func (s *served) refreshAsked(ctx context.Context) {
+	for {
+		select {
+		case <-s.refresh:
+			s.fs.Refresh("")
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // expireKept holds what is kept to --staged-keep and --staged-max, in the life of
@@ -176,7 +263,7 @@ func expireEvery(keep time.Duration) time.Duration {
 
 // becomeReady tells all who wait for it that the mount is there. A daemon has
 // had one answer of the catalog by then, unless --no-wait says not to wait.
-func (s *served) becomeReady(ctx context.Context, sink *logSink) error {
+func (s *served) becomeReady(ctx context.Context) error {
 	if s.r.ready != nil && !s.r.settings.NoWait {
 		if _, err := s.view.Lookup(ctx, ""); err != nil {
 			return fmt.Errorf("source %q: no answer from the catalog: %w", s.r.source.String(), err)
@@ -188,14 +275,14 @@ func (s *served) becomeReady(ctx context.Context, sink *logSink) error {
 			break
 		}
 	}
-	s.p.errorf("mounted %q on %q\n", s.r.source.String(), s.r.mountpoint)
+	s.errorf("mounted %q on %q\n", s.r.source.String(), s.r.mountpoint)
 	if err := notify(s.p.getenv("NOTIFY_SOCKET"), "READY=1"); err != nil {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "systemd was not told", slog.Any("error", err))
 	}
 	if s.r.ready == nil {
 		return nil
 	}
-	if err := sink.toFile(filepath.Join(s.r.settings.StateDir, "mount.log")); err != nil {
+	if err := s.sink.toFile(filepath.Join(s.r.settings.StateDir, "mount.log")); err != nil {
 		return err
 	}
 	if err := os.Chdir("/"); err != nil {
@@ -209,44 +296,57 @@ func (s *served) await(ctx context.Context, signals <-chan os.Signal) error {
 	for {
 		select {
 		case <-s.ended: // unmounted by someone else
-			return s.report(ctx, s.fs.Drain(ctx))
+			return s.leave(ctx, signals, time.Time{}, func(ctx context.Context) error { return s.report(ctx, s.fs.Drain(ctx)) })
 		case sig := <-signals:
-			switch sig {
-			case syscall.SIGHUP:
-				s.log.LogAttrs(ctx, slog.LevelInfo, "dropping cached metadata, reading credentials anew")
-				if s3, ok := s.store.(*objectstore.S3); ok {
-					s3.RefreshCredentials()
-				}
-				s.catalog.refreshCredentials()
-				s.fs.Refresh("")
-			case syscall.SIGUSR1:
-				s.logState(ctx)
-			default:
+			if ends(sig) {
 				s.log.LogAttrs(ctx, slog.LevelInfo, "unmounting", slog.String("signal", sig.String()))
-				return s.leave(ctx, signals)
+				return s.leave(ctx, signals, time.Now(), s.unmount)
 			}
+			s.heed(ctx, sig)
 		}
 	}
 }
 
-// leave drains and unmounts. A second SIGINT or SIGTERM, a second after the first
-// or later, gives up at once: what is not published stays staged, and the error
-// names it.
-func (s *served) leave(ctx context.Context, signals <-chan os.Signal) error {
+// heed does what a signal that ends nothing asks for.
+func (s *served) heed(ctx context.Context, sig os.Signal) {
+	if sig == syscall.SIGUSR1 {
+		s.logState(ctx)
+		return
+	}
+	s.log.LogAttrs(ctx, slog.LevelInfo, "dropping cached metadata, reading credentials anew")
+	if s3, ok := s.store.(*objectstore.S3); ok {
+		s3.RefreshCredentials()
+	}
+	s.catalog.refreshCredentials()
+	select {
+	case s.refresh <- struct{}{}:
+	default: // it will be done
+	}
+}
+
+// leave waits for finish, which ends the mount. A second SIGINT or SIGTERM, a second
+// after asked, the time of the first (zero: there was none), or later, gives up at once:
+// what is not published stays staged, and the error names it. What is being published may
+// need what other signals ask for.
+func (s *served) leave(ctx context.Context, signals <-chan os.Signal, asked time.Time, finish func(context.Context) error) error {
 	_ = notify(s.p.getenv("NOTIFY_SOCKET"), "STOPPING=1") // the end comes anyhow
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	began := time.Now()
 	left := make(chan error, 1)
-	go func() { left <- s.unmount(ctx) }()
+	go func() { left <- finish(ctx) }()
 	for {
 		select {
 		case err := <-left:
 			return err
 		case sig := <-signals:
-			if (sig == os.Interrupt || sig == syscall.SIGTERM) && time.Since(began) >= sameSignal {
+			switch {
+			case !ends(sig):
+				s.heed(ctx, sig)
+			case asked.IsZero():
+				asked = time.Now()
+			case time.Since(asked) >= sameSignal:
 				cancel(errAborted)
-				return s.abort(ctx)
+				s.abort()
 			}
 		}
 	}
@@ -255,14 +355,32 @@ func (s *served) leave(ctx context.Context, signals <-chan os.Signal) error {
 var errAborted = errors.New("ended by a second signal")
 
 // abort ends the process's part of the mount without waiting for anything.
-func (s *served) abort(ctx context.Context) error {
-	detachErr := detach(context.WithoutCancel(ctx), s.r.mountpoint)
-	if _, mounted, err := mountedAt(s.r.mountpoint); err == nil && !mounted {
-		detachErr = nil
+func (s *served) abort() {
+	var detached error
+	select {
+	case <-s.ended:
+	default:
+		detached = s.mount.Detach()
 	}
-	s.p.errorf("lakefs-mount: %v\n", errors.Join(errAborted, detachErr, unpublishedError(s.unpublished())))
-	os.Exit(exitFailed) // requests in flight keep what a clean end would close
-	return nil
+	if errors.Is(detached, fs.ErrPassed) {
+		detached = nil
+	}
+	s.exit(errors.Join(errAborted, detached, unpublishedError(s.unpublished())))
+}
+
+// exit ends the process while requests are in flight, which keep what a clean end would
+// close. The connection ends with it.
+func (s *served) exit(err error) {
+	if err == nil {
+		os.Exit(exitOK)
+	}
+	s.errorf("lakefs-mount: %v\n", err)
+	os.Exit(exitFailed)
+}
+
+// errorf is the program's, for a reader that may stand still.
+func (s *served) errorf(format string, args ...any) {
+	_, _ = fmt.Fprintf(s.sink, format, args...)
 }
 
 func (s *served) unmount(ctx context.Context) error {
@@ -270,27 +388,36 @@ func (s *served) unmount(ctx context.Context) error {
 	unmountCtx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
 	busy, err := s.mount.Unmount(unmountCtx)
-	if err != nil {
-		return err
-	}
-	if busy {
+	patience := copiedTimeout
+	switch {
+	case errors.Is(err, fs.ErrPassed):
+		s.exit(s.report(ctx, left))
+	case err != nil: // it stays, dead
+		s.exit(errors.Join(err, s.report(ctx, s.unpublished())))
+	case busy:
+		patience = detachedTimeout
 		s.log.LogAttrs(ctx, slog.LevelWarn, "detached: files are open", slog.String("mountpoint", s.r.mountpoint))
 	}
 	select {
 	case <-s.ended:
 		left = s.fs.Drain(ctx) // closes that came with the unmount
 	case <-ctx.Done():
-	case <-time.After(detachedTimeout):
-		// The connection ends with this process; what is open is staged.
-		s.log.LogAttrs(ctx, slog.LevelWarn, "files stayed open; the mount ends without them")
-		err := s.report(ctx, s.unpublished())
-		s.p.errorf("lakefs-mount: %q: files stayed open, what was written to them is staged: see lakefs-mount recover\n", s.r.mountpoint)
-		if err != nil {
-			s.p.errorf("lakefs-mount: %v\n", err)
-		}
-		os.Exit(exitFailed)
+	case <-time.After(patience):
+		s.endBeside(ctx, busy)
 	}
 	return s.report(ctx, left)
+}
+
+// endBeside ends the process of a mount that is gone from the table and still used: by
+// who has files open, or out of sight.
+func (s *served) endBeside(ctx context.Context, busy bool) {
+	if !busy {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "another mount namespace has a copy of the mount, which ends with this process")
+		s.exit(s.report(ctx, s.fs.Drain(ctx)))
+	}
+	s.log.LogAttrs(ctx, slog.LevelWarn, "files stayed open; the mount ends without them")
+	stayed := fmt.Errorf("%q: files stayed open, what was written to them is staged: see lakefs-mount recover", s.r.mountpoint)
+	s.exit(errors.Join(stayed, s.report(ctx, s.unpublished())))
 }
 
 func (s *served) unpublished() []staging.Record {

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lakefs-mount/lakefs-mount/fs"
 	"github.com/lakefs-mount/lakefs-mount/objectstore"
 )
 
@@ -184,6 +185,9 @@ func within(path, dir string) bool {
 func (p *program) stateDir(r *request) (string, error) {
 	if r.settings.StateDir != "" {
 		return absolute("--state-dir", r.settings.StateDir)
+	}
+	if _, passed := fs.PassedDescriptor(r.mountpoint); passed {
+		return "", fmt.Errorf("mount point %q: it may be another mount's the next time, which would not find what this one kept; give --state-dir DIR", r.mountpoint)
 	}
 	base := p.getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) { // the XDG specification: a relative one is ignored
