@@ -22,11 +22,13 @@ type place struct {
 }
 
 // escapes are the characters of a path that mountinfo writes in octal.
-var escapes = []string{" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`}
+func escapes() []string {
+	return []string{" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`}
+}
 
 // unescape undoes them.
 func unescape(path string) string {
-	back := slices.Clone(escapes)
+	back := escapes()
 	slices.Reverse(back)
 	return strings.NewReplacer(back...).Replace(path)
 }
@@ -88,26 +90,26 @@ func (m *Mount) Device() string { return m.fs.proc.device() }
 // over it is left alone, and an error. That it is mounted nowhere any more is none.
 func (m *Mount) Unmount(ctx context.Context) (busy bool, err error) {
 	for {
-		err = m.unmount(false)
+		err = m.unmount(ctx, false)
 		if err == nil || errors.Is(err, ErrPassed) {
 			return false, err
 		}
 		select {
 		case <-ctx.Done():
-			return true, m.Detach()
+			return true, m.Detach(context.WithoutCancel(ctx))
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
 
-// ErrPassed: the mount is that of a PassedDescriptor, and this process does not see it or
+// ErrPassed is of the mount of a PassedDescriptor, and this process does not see it or
 // may not unmount it. Who mounted it does; it is dead when this process has ended.
 var ErrPassed = errors.New("who mounted it unmounts it")
 
 // Detach takes the mount out of the tree at once, whoever uses it.
-func (m *Mount) Detach() error { return m.unmount(true) }
+func (m *Mount) Detach(ctx context.Context) error { return m.unmount(ctx, true) }
 
-func (m *Mount) unmount(lazily bool) error {
+func (m *Mount) unmount(ctx context.Context, lazily bool) error {
 	var places []place
 	if device := m.fs.proc.device(); device != "" {
 		var err error
@@ -124,11 +126,11 @@ func (m *Mount) unmount(lazily bool) error {
 	}
 	var problems []error
 	for _, at := range slices.Backward(places) {
-		err := at.unmount(lazily)
+		err := at.unmount(ctx, lazily)
 		switch {
-		case errors.Is(err, unix.EINVAL): // with another place that it was a copy of
+		case notMounted(err): // with another place that it was a copy of
 			continue
-		case passed && errors.Is(err, unix.EPERM):
+		case passed && errors.Is(err, os.ErrPermission):
 			return ErrPassed
 		}
 		problems = append(problems, err)
@@ -136,12 +138,12 @@ func (m *Mount) unmount(lazily bool) error {
 	return errors.Join(problems...)
 }
 
-func (at place) unmount(lazily bool) error {
+func (at place) unmount(ctx context.Context, lazily bool) error {
 	if at.over != "" {
 		return fmt.Errorf("unmount %q: a mount of type %s lies over it; unmount first that, then this: umount, umount -l", at.path, at.over)
 	}
 	if os.Geteuid() != 0 {
-		return fusermount(at.path, lazily)
+		return fusermount(ctx, at.path, lazily)
 	}
 	flags := unix.UMOUNT_NOFOLLOW
 	if lazily {
@@ -154,8 +156,8 @@ func (at place) unmount(lazily bool) error {
 }
 
 // fusermount unmounts as an ordinary user.
-func fusermount(mountpoint string, lazily bool) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+func fusermount(ctx context.Context, mountpoint string, lazily bool) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	args := []string{"-u", "--", mountpoint}
 	if lazily {

@@ -170,3 +170,6 @@ func refused(e syscall.Errno) bool {
 
 // absence is the answer that the kernel may remember for a time.
 func absence(e syscall.Errno) bool { return e == syscall.ENOENT }
+
+// notMounted tells whether umount(2) found no mount.
+func notMounted(err error) bool { return errors.Is(err, syscall.EINVAL) }

@@ -151,7 +151,7 @@ func (p processTable) deviceAt(path string) string {
 	if err != nil {
 		return ""
 	}
-	escaped := strings.NewReplacer(escapes...).Replace(path)
+	escaped := strings.NewReplacer(escapes()...).Replace(path)
 	device := ""
 	for line := range strings.Lines(string(b)) {
 		left, right, _ := strings.Cut(line, " - ")

@@ -92,14 +92,8 @@ func (p *program) serve(ctx context.Context, r *request) error {
 		s.mount.Wait()
 		close(s.ended)
 	}()
-	err = s.alone()
-	if err == nil {
-		err = s.becomeReady(starting)
-	}
+	err = s.start(starting)
 	started()
-	if err != nil && starting.Err() != nil {
-		err = context.Cause(starting)
-	}
 	if err != nil || starting.Err() != nil {
 		err = errors.Join(err, s.leave(ctx, signals, time.Now(), s.unmount))
 	} else {
@@ -107,6 +101,18 @@ func (p *program) serve(ctx context.Context, r *request) error {
 	}
 	if err = errors.Join(err, l.Close()); err != nil && sink.stuck.Load() {
 		return errReported // as far as it can be
+	}
+	return err
+}
+
+// start makes what is mounted ready.
+func (s *served) start(ctx context.Context) error {
+	err := s.alone()
+	if err == nil {
+		err = s.becomeReady(ctx)
+	}
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	return err
 }
@@ -346,7 +352,7 @@ func (s *served) leave(ctx context.Context, signals <-chan os.Signal, asked time
 				asked = time.Now()
 			case time.Since(asked) >= sameSignal:
 				cancel(errAborted)
-				s.abort()
+				s.abort(context.WithoutCancel(ctx))
 			}
 		}
 	}
@@ -355,12 +361,12 @@ func (s *served) leave(ctx context.Context, signals <-chan os.Signal, asked time
 var errAborted = errors.New("ended by a second signal")
 
 // abort ends the process's part of the mount without waiting for anything.
-func (s *served) abort() {
+func (s *served) abort(ctx context.Context) {
 	var detached error
 	select {
 	case <-s.ended:
 	default:
-		detached = s.mount.Detach()
+		detached = s.mount.Detach(ctx)
 	}
 	if errors.Is(detached, fs.ErrPassed) {
 		detached = nil
