@@ -34,20 +34,20 @@ func TestConditionsRefused(t *testing.T) {
 	if got := s.Conditions(); got != (Conditions{Known: true}) {
 		t.Errorf("the store is known as %+v", got)
 	}
-	if _, err := put(s, "a", "two", Cond{IfNoneMatch: true}); !errors.Is(err, ErrExist) {
+	if _, err = put(s, "a", "two", Cond{IfNoneMatch: true}); !errors.Is(err, ErrExist) {
 		t.Errorf("put where something is: %v, want ErrExist", err)
 	}
 	second, err := put(s, "a", "two", Cond{IfMatch: first.ETag})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := put(s, "a", "three", Cond{IfMatch: first.ETag}); !errors.Is(err, ErrChanged) {
+	if _, err = put(s, "a", "three", Cond{IfMatch: first.ETag}); !errors.Is(err, ErrChanged) {
 		t.Errorf("put over another version: %v, want ErrChanged", err)
 	}
-	if err := s.DeleteVersion(t.Context(), first); !errors.Is(err, ErrChanged) {
+	if err = s.DeleteVersion(t.Context(), first); !errors.Is(err, ErrChanged) {
 		t.Errorf("delete of another version: %v, want ErrChanged", err)
 	}
-	if err := s.DeleteVersion(t.Context(), second); err != nil {
+	if err = s.DeleteVersion(t.Context(), second); err != nil {
 		t.Error(err)
 	}
 	if hits := rule.Hits(); hits == 0 || proxy.Count("PutObject") != 3 {
@@ -55,7 +55,7 @@ func TestConditionsRefused(t *testing.T) {
 	}
 	proxy.Add(faulty.Rule{Op: "PutObject", Fault: faulty.Status{Code: 501, S3Code: "NotImplemented"}})
 	s = open()
-	if _, err := put(s, "b", "one", Cond{IfNoneMatch: true}); !errors.Is(err, errors.ErrUnsupported) || s.Conditions().Known {
+	if _, err = put(s, "b", "one", Cond{IfNoneMatch: true}); !errors.Is(err, errors.ErrUnsupported) || s.Conditions().Known {
 		t.Errorf("put: %v; known: %+v", err, s.Conditions())
 	}
 }

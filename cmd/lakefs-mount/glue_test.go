@@ -200,8 +200,8 @@ func TestTheStateDirectoryIsOfTheCatalog(t *testing.T) {
 	}
 }
 
-// TestADaemonOfGlueIsReadyOrSaysWhyNot is case 62 for Glue.
-func TestADaemonOfGlueIsReadyOrSaysWhyNot(t *testing.T) {
+// TestCase62ADaemonOfGlueIsReadyOrSaysWhyNot: else nothing is mounted.
+func TestCase62ADaemonOfGlueIsReadyOrSaysWhyNot(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		flags []string

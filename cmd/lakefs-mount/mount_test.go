@@ -126,7 +126,7 @@ func linkedState(t *testing.T, dir string) string {
 	return state
 }
 
-func TestSecondMountNamesWhoIsThere(t *testing.T) {
+func TestCase62SecondMountNamesWhoIsThere(t *testing.T) {
 	lake := mounttest.Mount(t, sales(t))
 	r := lake.Run("mount", "--state-dir="+filepath.Join(t.TempDir(), "s"), lake.Source, lake.Root)
 	if r.Code != exitFailed || !strings.Contains(r.Err, "in use") || !strings.Contains(r.Err, "lakefs-mount unmount") {
@@ -163,7 +163,7 @@ func TestUnmountOfADeadMountClearsIt(t *testing.T) {
 	}
 }
 
-func TestDaemonReturnsWhenMounted62(t *testing.T) {
+func TestCase62DaemonReturnsWhenMounted(t *testing.T) {
 	lake := mounttest.New(t, sales(t))
 	r := lake.Run("mount", "--daemon", "--state-dir="+lake.State, lake.Source, lake.Root)
 	if r.Code != 0 || !lake.Mounted() {

@@ -67,8 +67,8 @@ func TestStatusNamesAStoreThatIgnoresConditions(t *testing.T) {
 	}
 }
 
-// TestADaemonIsReadyOrSaysWhyNot is case 62.
-func TestADaemonIsReadyOrSaysWhyNot(t *testing.T) {
+// TestCase62ADaemonIsReadyOrSaysWhyNotOnS3: else nothing is mounted.
+func TestCase62ADaemonIsReadyOrSaysWhyNotOnS3(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		flags []string

@@ -54,7 +54,7 @@ func Resolve(given Given, environ []string) (Resolved, error) {
 		r.Sources[s.Name] = source
 		for _, raw := range raws {
 			if err := s.set(&r.Values, raw); err != nil {
-				problems = append(problems, fmt.Errorf("%s %q: %w", s.where(source, file), raw, err))
+				problems = append(problems, fmt.Errorf("%s %q: %w", s.where(source, file), Masked(raw, false), err))
 			}
 		}
 	}
