@@ -35,6 +35,45 @@ func TestBadValuesNameTheSettingAndMountNothing(t *testing.T) {
 	}
 }
 
+// TestValuesOutOfRange: just beyond what each kind of setting takes.
+func TestValuesOutOfRange(t *testing.T) {
+	t.Parallel()
+	const tooLong, tooLarge = "106752d", "8388608T"
+	bad := map[string][]string{
+		"staged-keep": {tooLong, "65535d2562047h", "7", "1d-1h", "d"}, "metadata-ttl": {tooLong, "5"}, "negative-ttl": {tooLong, "1 s"},
+		"io-timeout": {"0", "999ms", tooLong}, "temporary-linger": {tooLong, "10"}, "deregister-after": {tooLong, "-1ns"},
+		"staged-max": {"0", "0.4", tooLarge, "10PB", "1_000"}, "memory-limit": {"0", "16777215", tooLarge}, "cache-size": {"0", "16777215", tooLarge},
+		"manifest-max-bytes": {"0", tooLarge}, "manifest-max-columns": {"0", "2147483648", "1.5"}, "manifest-max-keys": {"0", "2147483648", "0x1"},
+		"prefetch-files": {"2147483648", "1.5"}, "rename-limit": {"0", "2147483648"}, "part-size": {"5242879", "5368709121", "nan"},
+		"uid": {"4294967295", "4294967296", "root"}, "gid": {"4294967295", "99999999999"},
+		"file-mode": {"01000", "8", "u=rw"}, "dir-mode": {"1777", "0o700"}, "umask": {"1000", ""},
+		"write": {"", "all", "None"}, "check-format": {"on"}, "on-killed": {"drop"}, "catalog-writes": {"all"}, "log-level": {"trace", "INFO"}, "log-format": {"logfmt"},
+		"read-only": {"maybe", "2"}, "daemon": {"yes"},
+		"metrics-addr": {"9105", ":65536", ":x", "host:", "unix:"}, "endpoint-url": {"ftp://h", "https://", "h:9000", "http://u:p@h/", "http://h/?q"}, "glue-endpoint-url": {"h"},
+		"expected-bucket-owner": {"12345678901", "1234567890123", "abc"}, "sse": {"none", "AES"}, "checksum": {"md5"},
+		"allow-location": {"", "relative/dir", "s3://", "file:rel"}, "config": {"", "/nonexistent/lake.yaml"}, "profile": {""}, "ca-bundle": {""}, "cache-dir": {""}, "sse-kms-key-id": {""}, "region": {"", "eu west"}, "storage-class": {""},
+		"database": {""}, "table": {""},
+	}
+	for name, values := range bad {
+		for _, v := range values {
+			source := "s3://bucket/"
+			if name == "glue-endpoint-url" {
+				source = "glue:"
+			}
+			_, stderr, code := call(t, "lakefs-mount", nil, "mount", "--daemon", "--"+name+"="+v, source, "/nonexistent/dir/lake")
+			if code != exitUsage || !strings.Contains(stderr, "--"+name) || strings.Count(stderr, "lakefs-mount: ") != 1 {
+				t.Errorf("--%s=%q: exit code %d, %q", name, v, code, stderr)
+			}
+		}
+	}
+	free := []string{"state-dir", "temporary-names", "local-names", "backup-names"} // any text is one
+	for s := range settings.All() {
+		if s.Type != "" && bad[s.Name] == nil && !slices.Contains(free, s.Name) {
+			t.Errorf("--%s is not in the table", s.Name)
+		}
+	}
+}
+
 // private is a private mount namespace with a /dev of its own, for scripts: it
 // has no fuse device until make_fuse MODE.
 const private = `exec unshare -m --propagation private bash -c '
@@ -85,6 +124,7 @@ func TestMountsThatCannotBeNameTheRemedy(t *testing.T) {
 		{"source unlistable", `make_fuse 666; chown root $SOURCE; chmod 711 $SOURCE; as_nobody $MOUNT mount $FLAGS --state-dir=$STATE $SOURCE $ROOT`, []string{"source", "warehouse", "permission denied", "chmod"}},
 		{"mount point of another", `make_fuse 666; chown root $ROOT; chmod 755 $ROOT; as_nobody $MOUNT mount $FLAGS --state-dir=$STATE $SOURCE $ROOT`, []string{"mount point", "/lake", "chown"}},
 		{"state of another", `make_fuse 666; chown -R root $STATE; as_nobody $MOUNT mount $FLAGS --state-dir=$STATE $SOURCE $ROOT`, []string{"staging", "may not write", "--state-dir"}},
+		{"no /proc", `make_fuse 666; mount -t tmpfs none /proc; (as_nobody $MOUNT mount $FLAGS --state-dir=$STATE $SOURCE $ROOT); code=$?; umount /proc; (exit $code)`, []string{"/proc/self/mountinfo", "mount -t proc proc /proc"}},
 		{"no home", `make_fuse 666; as_nobody env -u HOME XDG_STATE_HOME= $MOUNT mount $FLAGS $SOURCE $ROOT`, []string{"state", "--state-dir"}},
 	} {
 		for _, flags := range []string{"", "--daemon"} {

@@ -108,6 +108,9 @@ func TestBadMounts(t *testing.T) {
 				if err != nil || strings.Count(string(after), tt.mountpoint+" ") != strings.Count(string(before), tt.mountpoint+" ") {
 					t.Errorf("something was left mounted (%v)", err)
 				}
+				if left := mountsOf(t, state); len(left) != 0 {
+					t.Errorf("processes are left: %v", left)
+				}
 			})
 		}
 	}
@@ -132,7 +135,7 @@ func TestCase62SecondMountNamesWhoIsThere(t *testing.T) {
 	if r.Code != exitFailed || !strings.Contains(r.Err, "in use") || !strings.Contains(r.Err, "lakefs-mount unmount") {
 		t.Errorf("same mount point: exit code %d, %q", r.Code, r.Err)
 	}
-	r = lake.Run("mount", "--state-dir="+lake.State, lake.Source, t.TempDir())
+	r = lake.Run("mount", "--daemon", "--state-dir="+lake.State, lake.Source, t.TempDir())
 	if r.Code != exitFailed || !strings.Contains(r.Err, "in use") || !strings.Contains(r.Err, "--state-dir") {
 		t.Errorf("same state directory: exit code %d, %q", r.Code, r.Err)
 	}

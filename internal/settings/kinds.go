@@ -200,5 +200,9 @@ func ParseDuration(s string) (time.Duration, error) {
 			return 0, wrong
 		}
 	}
-	return d + time.Duration(days)*24*time.Hour, nil
+	d += time.Duration(days) * 24 * time.Hour
+	if d < 0 { // more than it can hold
+		return 0, wrong
+	}
+	return d, nil
 }
