@@ -25,6 +25,9 @@ second signal, a second later or more, ends it at once), or by umount. SIGHUP dr
 SIGUSR1 writes the mount's state to the log. With --daemon it returns when the
 mount is ready.
 
+MOUNTPOINT /dev/fd/N is the descriptor N of /dev/fuse, which another program has
+opened, mounted and passed on; --state-dir has to be given then.
+
 Each flag can be given in the environment, --read-only as LAKEFS_MOUNT_READ_ONLY=true,
 and in a settings file (--config), as read-only: true.`
 
