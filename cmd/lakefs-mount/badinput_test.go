@@ -182,6 +182,10 @@ touch $ROOT/sales/notes/x 2>&1 | grep -q "Read-only" || fail "read-only touch"
 $MOUNT unmount $ROOT || fail unmount
 ! grep -q $ROOT /proc/self/mountinfo || fail "still mounted"
 [ -z "$(ls -A $ROOT)" ] || fail "left behind: $(ls -A $ROOT)"
+$MOUNT mount --state-dir=$STATE $SOURCE $ROOT 2>$STATE/err & pid=$!
+until grep -q "^mounted" $STATE/err; do sleep .02; done
+kill -TERM $pid; wait $pid || fail "SIGTERM: $(cat $STATE/err)"
+! grep -q $ROOT /proc/self/mountinfo || fail "mounted after SIGTERM"
 END
 )"`)
 	if r.Code != 0 {

@@ -87,6 +87,47 @@ func TestSignalBeforeReady(t *testing.T) {
 	}
 }
 
+// TestSignalWhileAnEarlierMountIsSettled: what it was publishing is asked of a store that
+// does not answer.
+func TestSignalWhileAnEarlierMountIsSettled(t *testing.T) {
+	t.Parallel()
+	o := sales(t)
+	o.Faulty = true
+	lake := mounttest.Mount(t, o)
+	held := lake.Proxy.Add(faulty.Rule{Op: "PutObject", Fault: faulty.Hang{}})
+	writer := make(chan mounttest.Result, 1)
+	go func() { writer <- lake.Sh("env echo 2,two > " + notesDir + "/b.csv") }()
+	held.Wait(t, 1)
+	lake.Kill()
+	if r := <-writer; r.Code == 0 {
+		t.Error("a write is acknowledged that nobody has published")
+	}
+	held.Remove()
+	lake.Proxy.Release()
+	silent := lake.Proxy.Add(faulty.Rule{Fault: faulty.Hang{}})
+	ended := make(chan mounttest.Result, 1)
+	go func() {
+		ended <- lake.Run("mount", "--io-timeout=50s", "--state-dir="+lake.State, lake.Source, lake.Root)
+	}()
+	silent.Wait(t, 1)
+	began := time.Now()
+	if err := syscall.Kill(mountsOf(t, lake.State)[false], syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-ended; r.Code != exitFailed || !strings.Contains(r.Err, "before the mount was ready") || time.Since(began) > 30*time.Second || lake.Mounted() {
+		t.Errorf("after %v: exit code %d, %q, mounted %v", time.Since(began), r.Code, r.Err, lake.Mounted())
+	}
+	silent.Remove()
+	lake.Proxy.Release()
+	lake.Start()
+	if r := lake.Run("recover", "--publish=all", lake.Root); r.Code != 0 {
+		t.Errorf("recover: %s", r.Err)
+	}
+	if got := lake.MustSh("cat " + notesDir + "/b.csv"); got != "2,two\n" {
+		t.Errorf("after the remount the file is %q", got)
+	}
+}
+
 // load writes files, each acknowledged by its number in the file ACKED, and reads them
 // back, until one cannot be written. The shell's own echo does not look what its close
 // came to.
