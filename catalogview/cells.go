@@ -81,7 +81,14 @@ func (c *cells[T]) peek(key string) (k cell[T], have bool, generation uint64) {
 // get returns the value of key, from load where it is not fresh. The load goes
 // on when ctx ends: others may wait for it, and the next caller has it.
 func (c *cells[T]) get(ctx context.Context, key string, load func(context.Context) (T, error)) (T, error) {
+	return c.getThat(ctx, key, nil, load)
+}
+
+// getThat is get of a value that does for the caller: what is kept and does not is loaded
+// as if it were not there. nil: all values do.
+func (c *cells[T]) getThat(ctx context.Context, key string, does func(T) bool, load func(context.Context) (T, error)) (T, error) {
 	k, have, generation := c.peek(key)
+	have = have && k.does(does)
 	now := c.o.Now()
 	if have && now.Sub(k.at) < c.ttl(k) {
 		return k.value, k.err
@@ -91,7 +98,10 @@ func (c *cells[T]) get(ctx context.Context, key string, load func(context.Contex
 		return k.value, nil
 	}
 	flight := strconv.FormatUint(generation, 10) + "/" + key // never a load that a drop came after
-	answer := c.flight.DoChan(flight, func() (any, error) { return c.load(ctx, key, load) })
+	if does != nil {
+		flight = "that " + flight
+	}
+	answer := c.flight.DoChan(flight, func() (any, error) { return c.load(ctx, key, does, load) })
 	var patience <-chan time.Time
 	if stale {
 		t := time.NewTimer(c.o.patience(now))
@@ -121,8 +131,11 @@ func certain(err error) bool {
 	return errors.Is(err, objectstore.ErrNotExist) || errors.Is(err, objectstore.ErrPermission) || errors.Is(err, ErrClosed)
 }
 
+// does says that the value of a cell does for a caller of getThat.
+func (k cell[T]) does(does func(T) bool) bool { return does == nil || k.err != nil || does(k.value) }
+
 // load runs one load, apart from its caller's interrupts.
-func (c *cells[T]) load(ctx context.Context, key string, load func(context.Context) (T, error)) (value T, err error) {
+func (c *cells[T]) load(ctx context.Context, key string, does func(T) bool, load func(context.Context) (T, error)) (value T, err error) {
 	c.mu.Lock()
 	if c.mu.closed {
 		c.mu.Unlock()
@@ -133,7 +146,7 @@ func (c *cells[T]) load(ctx context.Context, key string, load func(context.Conte
 	generation := c.mu.generation
 	c.mu.Unlock()
 	defer c.loads.Done()
-	if have && c.o.Now().Sub(k.at) < c.ttl(k) {
+	if have && k.does(does) && c.o.Now().Sub(k.at) < c.ttl(k) {
 		return k.value, k.err // loaded since the caller looked
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.LoadTimeout)

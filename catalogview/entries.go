@@ -128,11 +128,21 @@ func (v *View) getTable(ctx context.Context, db, name string) (*entry, error) {
 	if name == controlName {
 		return nil, notExist(join(db, name))
 	}
+	return v.getTableThat(ctx, db, name, nil)
+}
+
+// wholeTable is getTable with all that the entry holds: where only a listing told of it,
+// the catalog is asked.
+func (v *View) wholeTable(ctx context.Context, db, name string) (*entry, error) {
+	return v.getTableThat(ctx, db, name, (*entry).whole)
+}
+
+func (v *View) getTableThat(ctx context.Context, db, name string, does func(*entry) bool) (*entry, error) {
 	key := db + "/" + name
-	return v.tables.get(ctx, key, func(ctx context.Context) (*entry, error) {
+	return v.tables.getThat(ctx, key, does, func(ctx context.Context) (*entry, error) {
 		known := ""
 		old, have, _ := v.tables.peek(key)
-		if have && old.err == nil {
+		if have && old.err == nil && old.value.whole() {
 			known = old.value.raw.ETag
 		}
 		t, raw, err := v.src.Table(ctx, db, name, known)
@@ -158,7 +168,9 @@ func (v *View) getTable(ctx context.Context, db, name string) (*entry, error) {
 func (v *View) listedTable(ctx context.Context, db string, info TableInfo, l tableList) (*entry, error) {
 	key := db + "/" + info.Name
 	old, have, generation := v.tables.peek(key)
-	if info.Table != nil && (!have || old.err != nil || old.at.Before(l.at)) {
+	// What is known whole of this very version is kept.
+	same := have && old.err == nil && old.value.whole() && info.Raw.ETag != "" && old.value.raw.ETag == info.Raw.ETag
+	if info.Table != nil && !same && (!have || old.err != nil || old.at.Before(l.at)) {
 		e, err := v.judge(ctx, info.Table, info.Raw)
 		if err == nil {
 			v.tables.keep(key, cell[*entry]{value: e, at: l.at}, generation)

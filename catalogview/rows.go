@@ -3,6 +3,7 @@ package catalogview
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/lakefs-mount/lakefs-mount/table"
@@ -20,7 +21,7 @@ type Rows struct {
 type KeyValue struct {
 	table.Column
 
-	Value string // dates as YYYY-MM-DD, integers in digits, all else as in the path
+	Value string // as [table.Table.RowValue] spells it
 	Null  bool
 }
 
@@ -28,25 +29,51 @@ type KeyValue struct {
 // from the file alone where the catalog does not tell.
 func (r Rows) HasRows() bool { return r.Format == "parquet" || r.Format == "avro" || r.Format == "" }
 
+// Format is [Rows] with the format alone: of a table that only a listing told of, it is
+// known without a request.
+func (v *View) Format(ctx context.Context, path string) (Rows, error) {
+	b, err := v.dataBelow(ctx, path)
+	if err != nil {
+		return Rows{}, err
+	}
+	return Rows{Format: b.format()}, nil
+}
+
+// dataBelow is below for a path that may be a file's: ErrNotExist where no data lies, for
+// hidden names too.
+func (v *View) dataBelow(ctx context.Context, path string) (below, error) {
+	comps, err := split(path)
+	if err != nil {
+		return below{}, err
+	}
+	if len(comps) < 3 {
+		return below{}, notExist(path)
+	}
+	b, err := v.below(ctx, comps)
+	if err == nil && b.hidden() {
+		err = notExist(path)
+	}
+	return b, err
+}
+
 // Rows says what is known of the rows of the file at a path, which may be none. Nothing
-// is asked of the store, and of the catalog no more than a look-up of the path does.
+// is asked of the store, and of the catalog no more than a look-up of the path does, but
+// for the columns of a table that only a listing told of: these are asked for, and kept.
 // ErrNotExist where no data lies, for hidden names too; a [*VerdictError] where what the
 // entry asks of a reader is not known (rule 47), or the path has a value that is none of
 // its key's type (rule 45).
 func (v *View) Rows(ctx context.Context, path string) (Rows, error) {
-	comps, err := split(path)
+	b, err := v.dataBelow(ctx, path)
 	if err != nil {
 		return Rows{}, err
 	}
-	if len(comps) < 3 {
-		return Rows{}, notExist(path)
-	}
-	b, err := v.below(ctx, comps)
-	if err != nil {
-		return Rows{}, err
-	}
-	if b.hidden() {
-		return Rows{}, notExist(path)
+	if b.table.Slimmed {
+		if b.entry, err = v.wholeTable(ctx, b.table.Database, b.table.Name); err == nil {
+			err = b.verdict()
+		}
+		if err != nil {
+			return Rows{}, fmt.Errorf("columns of %q: %w", path, err)
+		}
 	}
 	t := b.table
 	r := Rows{Format: b.format(), Flat: t.Strict}
@@ -74,6 +101,9 @@ func (b below) keyValues() ([]KeyValue, error) {
 		k := KeyValue{Column: c, Null: true}
 		if i < len(dirs) {
 			p, err := b.table.ParsePartition(dirs[i], i)
+			if err == nil {
+				k.Value, err = b.table.RowValue(dirs[i], p, i)
+			}
 			switch {
 			case errors.Is(err, table.ErrNotPartition):
 				dirs = nil
@@ -82,7 +112,7 @@ func (b below) keyValues() ([]KeyValue, error) {
 					Table: b.id() + "/" + strings.Join(b.comps[:i+1], "/"), Class: table.ClassBroken, Reason: err.Error(), Err: err,
 				}
 			default:
-				k.Value, k.Null = b.table.KeyText(p, i), p.Null
+				k.Null = p.Null
 			}
 		}
 		keys = append(keys, k)

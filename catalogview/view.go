@@ -321,6 +321,9 @@ func (e *entry) node() Node {
 	return n
 }
 
+// whole says that the table has all that its entry holds.
+func (e *entry) whole() bool { return !e.base.Slimmed }
+
 func (e *entry) id() string { return join(e.table.Database, e.table.Name) }
 
 // verdict returns why nothing below the table can be read, nil if it can.

@@ -92,7 +92,7 @@ func (f *FS) columnar(ctx context.Context, at string, o objectstore.Object) bool
 		if o.Size <= glance {
 			return false // it is fetched whole
 		}
-		r, err := f.View.Rows(ctx, at)
+		r, err := f.View.Format(ctx, at)
 		return err == nil && (r.Format == "parquet" || r.Format == "orc")
 	}
 	return false

@@ -114,7 +114,7 @@ func (d *textDir) OpendirHandle(ctx context.Context, _ uint32) (gofs.FileHandle,
 		if n.Kind != catalogview.KindObject {
 			continue
 		}
-		rows, err := d.fs.View.Rows(work, n.Path)
+		rows, err := d.fs.rowsOf(work, n.Path, d.name == footerName)
 		if err != nil || !rows.HasRows() {
 			continue // an open tells why, if there is something to tell
 		}
@@ -176,12 +176,21 @@ func (n *textNode) find(ctx context.Context) (t Text, o objectstore.Object, err 
 		err = objectstore.ErrNotExist
 	}
 	if err == nil {
-		t.Rows, err = n.fs.View.Rows(ctx, t.Path)
+		t.Rows, err = n.fs.rowsOf(ctx, t.Path, n.footer)
 	}
 	if err == nil && !t.HasRows() {
 		err = objectstore.ErrNotExist
 	}
 	return t, at.Object, err
+}
+
+// rowsOf is what is known of a file for its text. A footer is the file's own: what the
+// table says of rows, or refuses, is nothing to it.
+func (f *FS) rowsOf(ctx context.Context, path string, footer bool) (catalogview.Rows, error) {
+	if footer {
+		return f.View.Format(ctx, path)
+	}
+	return f.View.Rows(ctx, path)
 }
 
 func (n *textNode) spec(ctx context.Context, t Text) ([]byte, error) {

@@ -313,6 +313,56 @@ func TestRowsOfWhatIsRefused(t *testing.T) {
 	}
 }
 
+// TestRowsOfAListedTable: what a listing of a database tells of a table is not all that
+// rows ask for. The rest is asked for once, and not again while the listings of the very
+// version go on; a footer needs none of it, nor does an open.
+func TestRowsOfAListedTable(t *testing.T) {
+	t.Parallel()
+	file := mounttest.Parquet(t, 2)
+	tables := []mounttest.GlueTable{
+		{Table: mounttest.Table{Database: "db", Name: "t", Format: "parquet", Columns: []string{"name:string", "more:int", "id:bigint"}, Files: map[string]string{"f": file, "g": file}}},
+		{Table: mounttest.Table{Database: "db", Name: "other", Format: "parquet", Columns: []string{"id:string"}, Files: map[string]string{"f": file}}},
+	}
+	const ttl = time.Second
+	l := mountGlue(t, mounttest.Options{Flags: []string{"--metadata-ttl=" + ttl.String(), "--negative-ttl=1h"}}, tables...)
+	listed := func() { // anew: the listing before is older than the TTL
+		t.Helper()
+		l.Catalog.Server.Reset()
+		l.Eventually("a listing is asked for", seenWithin, func() bool {
+			l.MustSh(`ls -l db >/dev/null`)
+			return l.Catalog.Server.Requests()["GetTables"] > 0
+		})
+	}
+	listed()
+	l.MustSh(`cat db/t/.lakefs/footer/f.json db/t/f | wc -c`)
+	want := `{"name":"name","more":null,"id":0}` + "\n" + `{"name":"name","more":null,"id":1}` + "\n"
+	for i := range 3 {
+		listed()
+		if got := l.MustSh(`cat db/t/.lakefs/rows/f.jsonl`); got != want {
+			t.Fatalf("listing %d: got %s\nwant %s", i, got, want)
+		}
+	}
+	if r := l.Sh(`cat db/other/.lakefs/rows/f.jsonl`); r.Out != "" || !strings.Contains(r.Err, "Input/output error") {
+		t.Errorf("a column of another type: %+v", r)
+	}
+}
+
+// TestRequestsOfRowsOfAListedTable are one, of the whole entry.
+func TestRequestsOfRowsOfAListedTable(t *testing.T) {
+	t.Parallel()
+	file := mounttest.Parquet(t, 2)
+	table := mounttest.GlueTable{Table: mounttest.Table{Database: "db", Name: "t", Format: "parquet", Columns: []string{"id:bigint"}, Files: map[string]string{"f": file, "g": file}}}
+	l := mountGlue(t, mounttest.Options{Flags: longTTL}, table)
+	l.MustSh(`ls -l db >/dev/null; ls -l db/t`)
+	l.Catalog.Server.Reset()
+	l.MustSh(`ls -l db/t/.lakefs/footer; cat db/t/.lakefs/footer/f.json db/t/f`)
+	wantCalls(t, l, "footer and file", map[string]int{})
+	l.MustSh(`ls -l db/t/.lakefs/rows; for i in 1 2 3; do cat db/t/.lakefs/rows/*.jsonl & done; wait; jq .Columns db/t/.lakefs/rows/f.spec`)
+	wantCalls(t, l, "rows", map[string]int{"GetTable": 1})
+	l.MustSh(`cat db/t/.lakefs/rows/g.csv`)
+	wantCalls(t, l, "more rows", map[string]int{})
+}
+
 // wantLogHas asserts that a line of the log has both.
 func wantLogHas(t *testing.T, l *mounttest.Lake, path, word string) {
 	t.Helper()

@@ -34,7 +34,7 @@ func (t *transaction) cleared() {
 // dynamicOverwrite reports whether an overwrite of a table clears the partitions that it
 // writes alone (rule 30).
 func dynamicOverwrite(t *table.Table) bool {
-	return len(t.Keys) > 0 && !strings.EqualFold(t.Parameters["dynamic-partition-overwrite"], "false")
+	return len(t.Keys) > 0 && !strings.EqualFold(t.Parameters[table.DynamicOverwrite], "false")
 }
 
 // scope are the directories that an overwrite clears.

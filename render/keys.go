@@ -25,11 +25,15 @@ func (s style) appendKey(dst []byte, k *Key) []byte {
 		if b, err := strconv.ParseBool(strings.ToLower(k.Value)); err == nil {
 			return appendBool(dst, b)
 		}
-	case "float", "double", "real":
-		if f, err := strconv.ParseFloat(k.Value, 64); err == nil && !strings.ContainsAny(k.Value, "xXpP_") {
+	case "float", "real":
+		if f, err := strconv.ParseFloat(k.Value, 32); err == nil {
+			return s.appendFloat(dst, f, 32)
+		}
+	case "double", "double precision":
+		if f, err := strconv.ParseFloat(k.Value, 64); err == nil {
 			return s.appendFloat(dst, f, 64)
 		}
-	case "decimal", "numeric":
+	case "decimal", "dec", "numeric":
 		if text := bytes.TrimPrefix([]byte(k.Value), []byte("+")); isNumber(text) {
 			return append(dst, text...)
 		}

@@ -53,7 +53,7 @@ type Column struct {
 type Key struct {
 	Name  string
 	Type  string
-	Value string // decoded
+	Value string // decoded, and spelled as table.Table.RowValue does: a timestamp in ISO 8601, binary in base64
 	Null  bool
 }
 

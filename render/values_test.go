@@ -156,6 +156,9 @@ func TestTextOfKeys(t *testing.T) {
 		{Key{Type: "decimal(10,2)", Value: "1.50"}, "1.50", "1.50"},
 		{Key{Type: "decimal(10,2)", Value: "1e5"}, `"1e5"`, "1e5"},
 		{Key{Type: "double", Value: "2"}, "2.0", "2.0"},
+		{Key{Type: "float", Value: "0.1"}, "0.1", "0.1"},
+		{Key{Type: "real", Value: "3.4028235e+38"}, "3.4028235e+38", "3.4028235e+38"},
+		{Key{Type: "double", Value: "NaN"}, `"NaN"`, "NaN"},
 		{Key{Type: "date", Value: "2026-01-31"}, `"2026-01-31"`, "2026-01-31"},
 	} {
 		if got := string(asJSON.appendKey(nil, &c.key)); got != c.json {

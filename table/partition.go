@@ -44,15 +44,6 @@ func (t *Table) ParsePartition(name string, level int) (Value, error) {
 	return Value{Text: text, Same: s}, nil
 }
 
-// KeyText is the value of the key of that level as text of its type: of integers and
-// dates one for all spellings, of others as it is written.
-func (t *Table) KeyText(v Value, level int) string {
-	if strict(t.Keys[level].Type) && !v.Null {
-		return v.Same
-	}
-	return v.Text
-}
-
 // valueText splits an existing name at its first raw "=". ok is false where it
 // is no partition of that level.
 func (t *Table) valueText(name string, level int) (text string, ok bool) {

@@ -122,6 +122,10 @@ type Table struct {
 	Keys, Columns []Column
 	Parameters    map[string]string // exact; numbers and booleans as written
 
+	// Slimmed: Columns, Description and Storage are left out, and most Parameters, though
+	// the entry may have them (see [Table.Slim]).
+	Slimmed bool
+
 	PathOnlyValue      bool   // directories are values without "key=" (rule 18)
 	NullName           string // the value that stands for NULL
 	LegacyDate         bool   // format table: DATE directories are day counts (rule 34)
@@ -176,17 +180,29 @@ func (t *Table) Ref() Ref {
 	return Ref{Database: t.Database, Name: t.Name}
 }
 
+// slimParameters are those that the use of directories asks for.
+var slimParameters = []string{providerKey, DynamicOverwrite} //nolint:gochecknoglobals // a constant list
+
+// DynamicOverwrite is the parameter that is "false" where an overwrite clears more than
+// the partitions that it writes (rule 30).
+const DynamicOverwrite = "dynamic-partition-overwrite"
+
 // Slim returns a copy without what most of an entry is: its columns, description and
-// storage, and all parameters but the provider, by which partitions are read. nil stays
-// nil.
+// storage, and all parameters but those by which partitions are read and cleared. nil
+// stays nil.
 func (t *Table) Slim() *Table {
 	if t == nil {
 		return nil
 	}
 	c := *t
-	c.Columns, c.Parameters, c.Description, c.Storage = nil, nil, "", Storage{}
-	if p, ok := t.Parameters[providerKey]; ok {
-		c.Parameters = map[string]string{providerKey: p}
+	c.Slimmed, c.Columns, c.Parameters, c.Description, c.Storage = true, nil, nil, "", Storage{}
+	for _, name := range slimParameters {
+		if p, ok := t.Parameters[name]; ok {
+			if c.Parameters == nil {
+				c.Parameters = make(map[string]string)
+			}
+			c.Parameters[name] = p
+		}
 	}
 	return &c
 }
