@@ -304,6 +304,11 @@ func TestRowsOfWhatIsRefused(t *testing.T) {
 		wantErrno(t, path, statErr(l, path), syscall.EIO)
 		wantLogHas(t, l, path, word)
 	}
+	for _, dir := range []string{"db/serde", "db/nested"} { // a footer asks for no columns
+		if got := l.MustSh(`ls ` + dir + `/.lakefs/footer; jq .num_rows ` + dir + `/.lakefs/footer/f.json`); got != "f.json\n2\n" {
+			t.Errorf("footer in %s: %q", dir, got)
+		}
+	}
 	if got := l.MustSh(`cat db/serde/f | wc -c`); got != fmt.Sprintln(len(file)) {
 		t.Errorf("the file itself: %q", got)
 	}

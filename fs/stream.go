@@ -58,15 +58,20 @@ func (h *streamHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.R
 // readAt fills dest as far as there are bytes. An error after some is that of the
 // next read. A stream that ended with a reader who is being killed has not failed:
 // another who shares the descriptor begins anew.
-func (h *streamHandle) readAt(ctx context.Context, dest []byte, off int64) (int, error) {
+func (h *streamHandle) readAt(ctx context.Context, dest []byte, off int64) (done int, err error) {
 	for {
-		if off < h.pos || errors.Is(h.failed, context.Canceled) || errors.Is(h.failed, ErrGaveWay) {
+		if off+int64(done) < h.pos || errors.Is(h.failed, context.Canceled) || errors.Is(h.failed, ErrGaveWay) {
 			h.end()
 		}
-		n, err := h.fill(ctx, dest, off)
-		if !errors.Is(err, ErrGaveWay) {
-			return n, err
+		n, err := h.fill(ctx, dest[done:], off+int64(done))
+		done += n
+		if done < len(dest) && errors.Is(h.failed, ErrGaveWay) {
+			continue // a read that is short looks like the end
 		}
+		if done > 0 {
+			err = nil
+		}
+		return done, err
 	}
 }
 

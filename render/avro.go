@@ -152,6 +152,8 @@ func (a *avroSource) decode(most int) error {
 				a.err = a.blocks.damaged("ends within its rows")
 			}
 			a.reader = avroReader{avroBytes: avroBytes{in: a.data}}
+		case errors.As(err, new(*Error)):
+			a.err = err
 		default:
 			a.err = a.blocks.damaged("has a row that cannot be decoded: %v", err)
 		}
@@ -185,6 +187,9 @@ func (a *avroSource) decodeRow() (size int, err error) {
 		}
 		if r.err != nil {
 			a.forget()
+			if e := (*Error)(nil); errors.As(r.err, &e) {
+				e.Column = a.columns[i].name
+			}
 			return 0, r.err
 		}
 	}

@@ -102,7 +102,11 @@ func (r *avroReader) text(dst []byte, p *avroPlan) []byte {
 			return appendBool(dst, b[0] != 0)
 		}
 	case avroInt, avroLong:
-		return p.appendLong(dst, r.long())
+		n := r.long()
+		if err := p.as.unfit(n); err != nil {
+			r.fail(err)
+		}
+		return p.appendLong(dst, n)
 	case avroFloat:
 		if b := r.take(4); r.err == nil {
 			return p.style.appendFloat(dst, float64(math.Float32frombits(binary.LittleEndian.Uint32(b))), 32)
@@ -144,7 +148,7 @@ func (p *avroPlan) appendLong(dst []byte, n int64) []byte {
 	case date:
 		return p.style.appendDate(dst, n)
 	case timeOfDay:
-		return p.style.appendTimeOfDay(dst, n, p.as.unit)
+		return p.style.appendTimeOfDay(dst, n, p.as.unit, p.as.unit)
 	case timestamp:
 		return p.style.appendTimestamp(dst, n, p.as.unit, p.as.utc)
 	}

@@ -294,11 +294,14 @@ func (c *Child) died() error {
 	e := &Error{File: c.name}
 	status, _ := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	switch {
-	case c.complaint.has("out of memory", "cannot allocate memory", "cannot map pages", "failed to create new OS thread", "failed to allocate", "address space collisions"), status.Signaled() && status.Signal() == syscall.SIGKILL:
+	case c.complaint.has("out of memory", "cannot allocate memory", "cannot map pages", "failed to create new OS thread", "failed to allocate", "address space collisions"):
 		e.Reason = fmt.Sprintf("it cannot be shown: that needs more than %d MiB of memory", childMemory>>20)
 		e.Remedy = "fewer columns need less (lakefs-mount rows --columns)"
 	case c.complaint.has("stack overflow", "stack exceeds"):
 		e.Reason = "it cannot be shown: it is nested too deeply"
+	case status.Signaled() && status.Signal() == syscall.SIGKILL: // a limit of its own lets it say something
+		e.Reason = "it was not shown to its end: the process that read it was killed, by somebody or by the kernel where the machine's memory ran out"
+		e.Remedy = "try again"
 	default:
 		e.Reason = fmt.Sprintf("it cannot be read: the decoder broke off (%s)", c.cmd.ProcessState)
 	}

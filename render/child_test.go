@@ -195,6 +195,22 @@ func firstLine(tb testing.TB, r io.Reader) string {
 	return strings.TrimSpace(line)
 }
 
+// TestKilledChildIsNotCalledLarge: who ends it from outside says nothing of its memory.
+func TestKilledChildIsNotCalledLarge(t *testing.T) {
+	c := testChildren(t, Options{})
+	child := start(t, c, "lines", "")
+	firstLine(t, child)
+	if err := child.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := io.Copy(io.Discard, child)
+	var e *Error
+	if !errors.As(err, &e) || !strings.Contains(e.Reason, "was killed") || strings.Contains(e.Error(), "MiB") {
+		t.Errorf("got %v", err)
+	}
+	_ = child.Close()
+}
+
 func TestTextOfAChildIsWhole(t *testing.T) {
 	c := testChildren(t, Options{})
 	file := strings.Repeat("0123456789abcdef", 300_000) // several ranges

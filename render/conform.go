@@ -80,15 +80,15 @@ func chosen(s Spec, all []choice) ([]choice, error) {
 			asked = append(asked, all[i])
 		}
 	}
-	seen := make(map[string]bool, len(asked))
-	for _, a := range asked {
-		switch {
-		case seen[a.name] && len(s.Project) > 0:
+	seen := make(map[string]int, len(asked)) // numbers from 1 on
+	for i, a := range asked {
+		switch before := seen[a.name]; {
+		case before > 0 && len(s.Project) > 0:
 			return nil, &Error{Column: a.name, Reason: "it is asked for twice"}
-		case seen[a.name]:
-			return nil, &Error{Column: a.name, Reason: "two columns have this name", Remedy: "name the others with --columns"}
+		case before > 0:
+			return nil, &Error{Column: a.name, Reason: fmt.Sprintf("two columns have this name, number %d and number %d", before, i+1), Remedy: "name the others with --columns"}
 		}
-		seen[a.name] = true
+		seen[a.name] = i + 1
 	}
 	return asked, nil
 }
@@ -136,7 +136,7 @@ func (x nameIndex) find(want string, name func(int) string) (int, error) {
 	case 1:
 		return like[0], nil
 	}
-	reason := fmt.Sprintf("there are two of it, %.100q and %.100q", name(like[0]), name(like[1]))
+	reason := fmt.Sprintf("there are two of it: number %d is %.100q, number %d %.100q", like[0]+1, name(like[0]), like[1]+1, name(like[1]))
 	return -1, &Error{Column: want, Reason: reason, Remedy: dropIt}
 }
 

@@ -24,7 +24,7 @@ func match(path string, want table.Type, got *fileType) (*fileType, error) {
 	ok := false
 	switch want.Kind {
 	case table.TypeTinyint, table.TypeSmallint, table.TypeInt, table.TypeBigint:
-		ok = got.kind == integer && matchInteger(want.Kind, got)
+		return matchInteger(path, want, got)
 	case table.TypeDecimal:
 		ok = got.kind == decimal && got.precision == want.Size && got.scale == want.Scale ||
 			got.kind == integer && got.unsigned && got.bits == 64 && want.Size == 20 && want.Scale == 0
@@ -73,15 +73,39 @@ func matchSimple(want table.TypeKind, got *fileType) bool {
 	return false // void, variant
 }
 
-func matchInteger(want table.TypeKind, got *fileType) bool {
-	bits := map[table.TypeKind]int{table.TypeTinyint: 8, table.TypeSmallint: 16, table.TypeInt: 32, table.TypeBigint: 64}[want]
+// integers are the bits of a table's types.
+var integers = map[table.TypeKind]int{table.TypeTinyint: 8, table.TypeSmallint: 16, table.TypeInt: 32, table.TypeBigint: 64} //nolint:gochecknoglobals // a constant table
+
+func matchInteger(path string, want table.Type, got *fileType) (*fileType, error) {
+	bits := integers[want.Kind]
 	switch {
-	case got.unsigned:
-		return got.bits*2 == bits
-	case got.bits == 32:
-		return bits <= 32
+	case got.kind != integer:
+	case got.unsigned && got.bits*2 == bits, !got.unsigned && got.bits == bits:
+		return got, nil
+	case !got.unsigned && got.bits == 32 && bits < 32: // whose values tell
+		changed := *got
+		changed.within = bits
+		return &changed, nil
 	}
-	return got.bits == bits
+	return nil, differs(path, want, got)
+}
+
+// unfit is an error of a value that the table's type, of fewer bits, has no room for; nil
+// if it has.
+func (t *fileType) unfit(n int64) error {
+	if t.within == 0 || n == n<<(64-t.within)>>(64-t.within) {
+		return nil
+	}
+	name := ""
+	for kind, bits := range integers {
+		if bits == t.within {
+			name = string(kind)
+		}
+	}
+	return &Error{
+		Reason: fmt.Sprintf("the file has the value %d, which is no %s, as the column is in the table", n, name),
+		Remedy: dropIt + ", or give the column a larger type in the table's entry",
+	}
 }
 
 func matchText(path string, want table.Type, got *fileType) (*fileType, error) {

@@ -54,4 +54,5 @@ type fileType struct {
 	// In a copy of it, conform may change unit (shown are so many digits of a second, the
 	// rest is cut off) and this:
 	asText bool // of octets: shown as UTF-8, not as base64
+	within int  // of integer: the bits of the table's type, if those are fewer; a value that needs more is an error
 }

@@ -186,8 +186,11 @@ func (f *footer) schema() error {
 
 // node shows an element of the schema, and its children.
 func (f *footer) node(depth int) error {
-	if f.elements == 0 || depth > footerDepth {
-		f.Failf("the schema in the footer at byte %d is no tree of columns, or deeper than %d: damaged, write it again", f.Offset, footerDepth)
+	if f.elements == 0 {
+		f.Failf("the schema in the footer at byte %d is no tree of columns: damaged, write it again", f.Offset)
+	}
+	if depth > footerDepth {
+		f.Failf("the schema in the footer at byte %d nests deeper than %d, of which each list takes two: more is not shown", f.Offset, footerDepth)
 	}
 	f.elements--
 	f.element, f.children, f.named = element{physical: -1, converted: -1}, 0, false

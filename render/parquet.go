@@ -113,6 +113,15 @@ func (f *parquetFile) start(outputs []output, as style) error {
 func (f *parquetFile) newLeaf(sh *shape, want *fileType, as style) *leaf {
 	info := f.infos[sh.leaf]
 	l := &leaf{info: info, file: f, as: putOf(info.physical, sh.typ, want, as), column: sh.leaf, at: len(f.leaves)}
+	if want.within > 0 {
+		l.as = func(dst, raw []byte) []byte {
+			n := int32Of(raw)
+			if l.unfit == nil {
+				l.unfit = want.unfit(n)
+			}
+			return appendInt(dst, n)
+		}
+	}
 	f.leaves = append(f.leaves, l)
 	return l
 }
@@ -269,7 +278,8 @@ func (c *flatColumn) fill(ctx context.Context, out *cells, most int) error {
 	}
 	for out.len() < most && c.page.left > 0 && len(out.own) < c.file.texts {
 		if err := c.read(ctx, out, min(most-out.len(), c.file.step)); err != nil {
-			return err
+			c.failed = err
+			return nil //nolint:nilerr // what was read before it stands: the next read tells
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -193,6 +194,103 @@ func TestParquetOutputs(t *testing.T) {
 	wantError(t, "xml", err, "no output \"xml\"")
 }
 
+// TestTableForATerminal: what is not seen or changes what is beside it is escaped, in names
+// and in nested values too, and columns are as wide as a terminal shows them.
+func TestTableForATerminal(t *testing.T) {
+	type row struct {
+		S string   `parquet:"s\u202e"`
+		L []string `parquet:"l,list"`
+		W string   `parquet:"w"`
+	}
+	file := written(t, []row{{"a\u0085\u009bm\u202eb", []string{"x\u2066\u200b"}, "日本"}, {"e\u0301\u200f\u3164\ufeff", nil, strings.Repeat("語", 40)}})
+	want := `s\u202e                l                  w
+---------------------  -----------------  ` + strings.Repeat("-", 63) + `
+a\u0085\u009bm\u202eb  ["x\u2066\u200b"]  日本
+` + "e\u0301" + `\u200f\u3164\ufeff    []                 ` + strings.Repeat("語", 31) + "…\n"
+	got, err := rendered(file, Spec{Output: OutputTable})
+	if err != nil || got != want {
+		t.Errorf("got %v\n%s\nwant\n%s", err, got, want)
+	}
+	for _, text := range []string{strings.Repeat("x", 64), strings.Repeat("é", 64)} {
+		if got := string(shortText([]byte(text))); got != text {
+			t.Errorf("%q is cut to %q", text, got)
+		}
+	}
+	if got := string(shortText([]byte(strings.Repeat("é", 1<<20)))); got != strings.Repeat("é", 63)+"…" {
+		t.Errorf("a long one is cut to %q", got)
+	}
+}
+
+// TestIntegersThatDoNotFit: a file's int32 is the table's smaller integer as far as its
+// values fit; the rows before one that does not are there.
+func TestIntegersThatDoNotFit(t *testing.T) {
+	const n = 200
+	numbers := make([]int32, n)
+	for i := range numbers {
+		numbers[i] = int32(i % 100)
+	}
+	numbers[150] = 128
+	lines := func(n int) string {
+		var b strings.Builder
+		for _, v := range numbers[:n] {
+			fmt.Fprintf(&b, "{\"c\":%d}\n", v)
+		}
+		return b.String()
+	}
+	schema, plain := oneColumn(pq.Int32, n, v1(n, int32s(numbers...)))
+	index := []byte{8} // bits
+	for i := range n {
+		index = append(index, 2, byte(i)) // one of each, a run of its own
+	}
+	_, indexed := oneColumn(pq.Int32, n, dictionaryPage(n, int32s(numbers...)), v1(n, index).encoded(pq.RLEDictionary))
+	for name, chunk := range map[string]testChunk{"plain": plain, "dictionary": indexed} {
+		file := parquetOf(t, n, schema, chunk)
+		wantRows(t, name+", smallint", file, Spec{Columns: []Column{{Name: "c", Type: "smallint"}}}, lines(n))
+		got, err := rendered(file, Spec{Columns: []Column{{Name: "c", Type: "tinyint"}}})
+		if got != lines(150) {
+			t.Errorf("%s: got\n%s", name, got)
+		}
+		wantError(t, name, err, `column "c": the file has the value 128, which is no tinyint`)
+		wantRows(t, name+", limited", file, Spec{Columns: []Column{{Name: "c", Type: "tinyint"}}, Limit: 150}, lines(150))
+	}
+	type row struct {
+		L []int32 `parquet:"l,list"`
+	}
+	nested := written(t, []row{{[]int32{1, -128}}, {[]int32{127}}, {[]int32{5, -129}}})
+	_, err := rendered(nested, Spec{Columns: []Column{{Name: "l", Type: "array<tinyint>"}}})
+	wantError(t, "nested", err, "the file has the value -129, which is no tinyint")
+	wantRows(t, "nested", nested, Spec{Columns: []Column{{Name: "l", Type: "array<smallint>"}}}, "{\"l\":[1,-128]}\n{\"l\":[127]}\n{\"l\":[5,-129]}\n")
+}
+
+// TestParquetDepth: lists of 60 nest in 121 elements. What is deeper than is shown is not
+// called damaged.
+func TestParquetDepth(t *testing.T) {
+	deep := func(lists int) []byte {
+		var schema []pq.SchemaElement
+		var reps, defs []byte
+		for range lists {
+			schema = append(schema, elementOf("l", pq.Required, 1, 0, deprecated.List), elementOf("list", pq.Repeated, 1, 0))
+		}
+		schema = append(schema, elementOf("element", pq.Required, 0, pq.Int32))
+		width := (bits.Len(uint(lists)) + 7) / 8
+		level := func(n int) []byte {
+			run := append([]byte{2}, make([]byte, width)...)
+			run[1] = byte(n)
+			return append([]byte{byte(len(run)), 0, 0, 0}, run...)
+		}
+		reps, defs = level(0), level(lists)
+		return parquetOf(t, 1, schema, testChunk{physical: pq.Int32, values: 1, pages: []testPage{v1(1, joined(reps, defs, int32s(7)))}})
+	}
+	for _, lists := range []int{1, 60, 99} {
+		wantRows(t, fmt.Sprint(lists), deep(lists), Spec{}, `{"l":`+strings.Repeat("[", lists)+"7"+strings.Repeat("]", lists)+"}\n")
+	}
+	_, err := rendered(deep(120), Spec{})
+	wantError(t, "deeper", err, "nests deeper than 200")
+	if strings.Contains(err.Error(), "damaged") {
+		t.Errorf("deeper: %v", err)
+	}
+}
+
 // A row group is of one column and a number of rows where nothing else matters.
 func oneColumn(physical pq.Type, rows int64, pages ...testPage) ([]pq.SchemaElement, testChunk) {
 	return []pq.SchemaElement{elementOf("c", pq.Required, 0, physical)}, testChunk{physical: physical, values: rows, pages: pages}
@@ -279,7 +377,9 @@ func TestParquetRefused(t *testing.T) {
 	_, err := rendered(cut, Spec{Format: "parquet"})
 	wantError(t, "cut", err, "not a complete Parquet file")
 	_, err = rendered([]byte("hello"), Spec{})
-	wantError(t, "text", err, "neither a Parquet nor an Avro file")
+	wantError(t, "text", err, "neither a Parquet nor an Avro file; it seems to be text (JSON, CSV) already")
+	_, err = rendered([]byte(`{"a":1}`+"\n"), Spec{Format: "parquet"})
+	wantError(t, "text where Parquet is to be", err, "it seems to be text (JSON, CSV) already")
 	_, err = rendered(nil, Spec{Format: "parquet"})
 	wantError(t, "nothing", err, "not a complete Parquet file")
 	_, err = rendered(file, Spec{Format: "orc"})

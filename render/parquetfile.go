@@ -88,7 +88,7 @@ func readFooterBytes(src io.ReaderAt, size int64) ([]byte, error) {
 func checkParquetFooter(held []byte, size int64) error {
 	err := format.Check("parquet", "", endOf{held, size}, size)
 	if flaw := (*format.Error)(nil); errors.As(err, &flaw) {
-		return &Error{Reason: "it is not a complete Parquet file: " + flaw.Reason}
+		return &Error{Reason: "it is not a complete Parquet file: " + flaw.Reason, Remedy: remedyText(held[:min(len(held), textLook)])}
 	}
 	if err == nil && string(held[len(held)-4:]) == "PARE" {
 		return &Error{Reason: "its footer is encrypted", Remedy: remedyEncrypted}

@@ -59,6 +59,9 @@ type leaf struct {
 	body *pageBody // of the page at hand, if that is decoded bit by bit
 	inflaters
 
+	unfit  error // of the value that as was called with last, or before
+	failed error // what the next read answers
+
 	reps, defs []int32 // of the entries that read returned; nil where all are 0, or all the highest
 	scratch    [2][]int32
 	index      []int32
@@ -68,6 +71,9 @@ type leaf struct {
 // value, or the NULL or the empty list in its place. Their levels are in reps and defs
 // until the next read. io.EOF when the file has no more.
 func (l *leaf) read(ctx context.Context, c *cells, most int) error {
+	if l.failed != nil {
+		return l.failed
+	}
 	for l.page.left == 0 {
 		if l.left == 0 && l.group == len(l.file.groups) {
 			return io.EOF
@@ -159,14 +165,36 @@ func (l *leaf) readValues(c *cells, n int) error {
 		}
 		start := len(c.own)
 		c.own = l.as(c.own, raw)
+		if l.unfit != nil {
+			return l.stop(c, i)
+		}
 		c.end(start)
 	}
 	c.done()
 	return nil
 }
 
+// stop ends the column before entry i of those that are being read: the ones before it
+// stand.
+func (l *leaf) stop(c *cells, i int) error {
+	if i == 0 {
+		return l.unfit
+	}
+	if c.text = c.own; l.page.values.how == codingDictionary && l.dict.at != nil {
+		c.text = l.dict.text
+	}
+	l.failed = l.explain(l.unfit)
+	if l.reps != nil {
+		l.reps = l.reps[:i]
+	}
+	if l.defs != nil {
+		l.defs = l.defs[:i]
+	}
+	return nil
+}
+
 // readIndexes finds the texts of n entries in the dictionary.
-func (l *leaf) readIndexes(c *cells, n int) error {
+func (l *leaf) readIndexes(c *cells, n int) error { //nolint:gocognit // one loop over the values
 	if l.dict == nil {
 		return errors.New("a page of indexes without a dictionary")
 	}
@@ -196,12 +224,18 @@ func (l *leaf) readIndexes(c *cells, n int) error {
 		if l.dict.at == nil {
 			start := len(c.own)
 			c.own = l.as(c.own, l.dict.value(int(at)))
+			if l.unfit != nil {
+				return l.stop(c, i)
+			}
 			c.end(start)
 			continue
 		}
 		text := l.dict.at[at]
 		if text.n == 0 {
 			text = l.dict.make(int(at), l.as)
+		}
+		if l.unfit != nil {
+			return l.stop(c, i)
 		}
 		c.at = append(c.at, text)
 	}

@@ -8,7 +8,8 @@ import (
 	pq "github.com/parquet-go/parquet-go/format"
 )
 
-const parquetMaxDepth = 100
+// parquetMaxDepth is how deep the elements of a schema may nest: of a list there are two.
+const parquetMaxDepth = footerDepth
 
 // shape is where the values of a column, or of a part of one, are in the file's leaves.
 // Levels are Dremel's.
@@ -64,8 +65,11 @@ func (s *schemaReader) columns() ([]*shape, []field, error) {
 // read reads the next element with all below it.
 func (s *schemaReader) read(in levels) (string, *shape, error) {
 	at := s.next
-	if at >= len(s.elements) || in.depth > parquetMaxDepth {
+	if at >= len(s.elements) {
 		return "", nil, &Error{Reason: "its schema is no tree of columns", Remedy: remedyDamaged}
+	}
+	if in.depth > parquetMaxDepth {
+		return "", nil, &Error{Reason: fmt.Sprintf("its schema nests deeper than %d, of which each list takes two: more is not shown", parquetMaxDepth)}
 	}
 	s.next++
 	e := &s.elements[at]

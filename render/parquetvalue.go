@@ -67,8 +67,7 @@ func putInteger(of func([]byte) int64, file, want *fileType, s style) put {
 	case timeOfDay:
 		from, to := file.unit, want.unit
 		return func(dst, raw []byte) []byte {
-			second, fraction := floorDiv(of(raw), from.ticks())
-			return s.quote(appendClock(s.quote(dst), second, rescale(fraction, from, to), to))
+			return s.appendTimeOfDay(dst, of(raw), from, to)
 		}
 	case timestamp:
 		return putTimestamp(file.unit, want.unit, file.utc, s)

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/lakefs-mount/lakefs-mount/format"
 )
@@ -139,13 +140,16 @@ func Rows(ctx context.Context, w io.Writer, src io.ReaderAt, size int64, s Spec)
 func open(ctx context.Context, src io.ReaderAt, size int64, s Spec) (source, error) {
 	kind := s.Format
 	if kind == "" {
-		var head [4]byte
-		if _, err := src.ReadAt(head[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		head := make([]byte, min(size, textLook))
+		n, err := src.ReadAt(head, 0)
+		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
-		kind = format.Detect(head[:])
-		if kind == "" {
-			return nil, &Error{Reason: fmt.Sprintf("it begins with %q: neither a Parquet nor an Avro file", bytes.TrimRight(head[:], "\x00"))}
+		if head = head[:n]; n == 0 {
+			return nil, &Error{Reason: "it is empty: neither a Parquet nor an Avro file"}
+		}
+		if kind = format.Detect(head[:min(n, 4)]); kind == "" {
+			return nil, &Error{Reason: fmt.Sprintf("it begins with %q: neither a Parquet nor an Avro file", head[:min(n, 4)]), Remedy: remedyText(head)}
 		}
 	}
 	switch kind {
@@ -155,6 +159,24 @@ func open(ctx context.Context, src io.ReaderAt, size int64, s Spec) (source, err
 		return openAvro(ctx, src, size)
 	}
 	return nil, &Error{Reason: fmt.Sprintf("rows of format %s are not shown, only of parquet and avro", kind)}
+}
+
+// textLook is how much of a file is looked at to tell text.
+const textLook = 512
+
+// remedyText is what helps with a file that seems to be text by some bytes of it.
+func remedyText(some []byte) string {
+	for cut := 0; cut < utf8.UTFMax && len(some) > 0 && !utf8.RuneStart(some[0]); cut++ {
+		some = some[1:]
+	}
+	for len(some) > 0 && !utf8.FullRune(some[lastRune(some):]) {
+		some = some[:lastRune(some)]
+	}
+	control := func(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\n\r\f", r) || r == 0x7f }
+	if len(some) == 0 || !utf8.Valid(some) || bytes.ContainsFunc(some, control) {
+		return ""
+	}
+	return "it seems to be text (JSON, CSV) already: cat, head and less read it"
 }
 
 // explain makes an *Error of a panic, and puts the file's name into an *Error.

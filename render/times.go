@@ -13,10 +13,15 @@ func (s style) appendDate(dst []byte, days int64) []byte {
 }
 
 // appendTimeOfDay appends a time since midnight as 12:34:56.123456, with all digits of the
-// unit.
-func (s style) appendTimeOfDay(dst []byte, n int64, u unit) []byte {
-	second, fraction := floorDiv(n, u.ticks())
-	return s.quote(appendClock(s.quote(dst), second, fraction, u))
+// unit. One that is no time of a day, which a file may have, is shown as what it says: with
+// more hours, or with a sign before it.
+func (s style) appendTimeOfDay(dst []byte, n int64, from, to unit) []byte {
+	dst = s.quote(dst)
+	magnitude, ticks := uint64(n), uint64(from.ticks())
+	if n < 0 {
+		dst, magnitude = append(dst, '-'), -magnitude
+	}
+	return s.quote(appendClock(dst, int64(magnitude/ticks), rescale(int64(magnitude%ticks), from, to), to))
 }
 
 // appendTimestamp appends a time since 1970 as 2026-01-31T12:34:56.123456, with all digits
@@ -48,10 +53,6 @@ func (s style) appendInterval(dst []byte, months, days, ms uint32) []byte {
 }
 
 func appendClock(dst []byte, second, fraction int64, u unit) []byte {
-	// A time of the day may be 24:00:00, or outside of the day if the file says so.
-	if second < 0 {
-		dst, second = append(dst, '-'), -second
-	}
 	hour := second / 3600
 	if hour < 100 {
 		dst = appendTwo(dst, hour)

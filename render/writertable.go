@@ -2,13 +2,18 @@ package render
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"strings"
+	"unicode"
 	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 const (
 	alignRows  = 1000 // whose widths are those of the columns; later rows may overflow
-	alignWidth = 64   // characters of one value that are shown
+	alignWidth = 64   // columns of a terminal that one value takes
 	nullText   = "NULL"
 )
 
@@ -81,11 +86,11 @@ func (a *aligned) begin() {
 	head, rule := make([][]byte, len(a.names)), make([][]byte, len(a.names))
 	for k, name := range a.names {
 		head[k] = shortText([]byte(name))
-		a.widths[k] = utf8.RuneCount(head[k])
+		a.widths[k] = widthOnScreen(head[k])
 	}
 	for i, text := range a.waits {
 		k := i % len(a.names)
-		a.widths[k] = max(a.widths[k], utf8.RuneCount(orNull(text)))
+		a.widths[k] = max(a.widths[k], widthOnScreen(orNull(text)))
 	}
 	for k := range rule {
 		rule[k] = bytes.Repeat([]byte{'-'}, a.widths[k])
@@ -105,7 +110,7 @@ func (a *aligned) line(row [][]byte) {
 			out = append(out, ' ', ' ')
 		}
 		text = orNull(text)
-		padding := max(a.widths[k]-utf8.RuneCount(text), 0)
+		padding := max(a.widths[k]-widthOnScreen(text), 0)
 		if a.right[k] {
 			out = append(append(out, bytes.Repeat([]byte{' '}, padding)...), text...)
 			continue
@@ -125,17 +130,57 @@ func orNull(text []byte) []byte {
 	return text
 }
 
-// shortText cuts a text that is wider than a column may be.
+// shortText is a text that cannot drive a terminal, cut where it is wider than a column may
+// be.
 func shortText(text []byte) []byte {
-	if len(text) <= alignWidth {
+	if len(text) <= alignWidth && plainLength(text) == len(text) {
 		return text
 	}
-	n := 0
-	for at := range string(text) {
-		if n == alignWidth-1 {
-			return append(bytes.Clone(text[:at]), "…"...)
+	const most = 32 * alignWidth // bytes that are looked at
+	whole := len(text) <= most
+	if !whole {
+		text = text[:most]
+		for !utf8.FullRune(text[lastRune(text):]) {
+			text = text[:lastRune(text)]
 		}
-		n++
 	}
-	return text
+	safe := forTerminal(text)
+	if whole && ansi.StringWidth(safe) <= alignWidth {
+		return []byte(safe)
+	}
+	return []byte(ansi.Truncate(safe, alignWidth-1, "") + "…")
+}
+
+// lastRune is where the last character of text begins, which may not be whole.
+func lastRune(text []byte) int {
+	at := len(text) - 1
+	for at > 0 && !utf8.RuneStart(text[at]) {
+		at--
+	}
+	return at
+}
+
+// forTerminal escapes what is not seen, or changes how what is beside it is seen: controls
+// of both kinds, marks and overrides of a direction, and characters that take no room.
+func forTerminal(text []byte) string {
+	var b strings.Builder
+	for _, r := range string(text) {
+		switch {
+		case unicode.IsGraphic(r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// widthOnScreen is how many columns of a terminal a text takes.
+func widthOnScreen(text []byte) int {
+	if plainLength(text) == len(text) {
+		return len(text)
+	}
+	return ansi.StringWidth(string(text))
 }

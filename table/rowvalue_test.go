@@ -62,3 +62,16 @@ func TestRule45ValuesInRows(t *testing.T) {
 		}
 	}
 }
+
+// TestSlimKeepsWhatDirectoriesAskFor: partitions, and what an overwrite clears (rule 30).
+func TestSlimKeepsWhatDirectoriesAskFor(t *testing.T) {
+	t.Parallel()
+	whole := &Table{Columns: []Column{{Name: "a"}}, Description: "d", Parameters: map[string]string{providerKey: "parquet", DynamicOverwrite: "false", "x": "y"}}
+	slim := whole.Slim()
+	if !slim.Slimmed || slim.Columns != nil || slim.Description != "" || len(slim.Parameters) != 2 || slim.Parameters[DynamicOverwrite] != "false" || slim.Parameters[providerKey] != "parquet" {
+		t.Errorf("got %+v", slim)
+	}
+	if slim = (&Table{}).Slim(); slim.Parameters != nil {
+		t.Errorf("got %+v", slim)
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,7 +48,9 @@ JSON lines, all rows, each value exact. csv is RFC 4180 with a line of names, li
 end in LF, and NULL as nothing (an empty string is ""). A column whose type has no text
 in a format is named: leave it out by --columns.
 
-Only the columns that are asked for are read. What was shown before an error stays; the
+Only the columns that are asked for are read. --columns is a line of CSV: a name that
+has a comma or a quote in it is put in quotes, and a quote in it is written twice
+(--columns 'id,"a,b","q""x"'). What was shown before an error stays; the
 exit status is 1 then.`
 
 const rowsExample = `  lakefs-mount rows sales/orders/dt=2026-01-01/region=eu/part-0000.parquet
@@ -96,8 +100,8 @@ func (p *program) rowsCommand() *cobra.Command {
 			return nil, cobra.ShellCompDirectiveDefault
 		},
 	}
-	cmd.Flags().StringSliceVar(&flags.columns, "columns", nil, "the columns to show, in this order: `NAMES`, parted by commas (default all)")
-	cmd.Flags().Int64Var(&flags.limit, "limit", 0, fmt.Sprintf("how many rows: `N`; 0: all (default all, of a table %d)", tableRows))
+	cmd.Flags().Var((*columnNames)(&flags.columns), "columns", "the columns to show, in this order: `NAMES`, parted by commas, quoted as in CSV (default all)")
+	cmd.Flags().Var((*rowCount)(&flags.limit), "limit", fmt.Sprintf("how many rows: `N`; 0: all (default all, of a table %d)", tableRows))
 	cmd.Flags().StringVar(&flags.format, "format", "", "`FORMAT`: jsonl, csv or table (default table on a terminal, else jsonl)")
 	err := errors.Join(
 		cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(rowsFormats(), cobra.ShellCompDirectiveNoFileComp)),
@@ -107,6 +111,49 @@ func (p *program) rowsCommand() *cobra.Command {
 		panic(err) // there is no such flag
 	}
 	return cmd
+}
+
+// columnNames are names as a flag gives them: a line of CSV, as often as it is given.
+type columnNames []string
+
+func (c *columnNames) String() string { return strings.Join(*c, ",") }
+
+// Type is for messages.
+func (c *columnNames) Type() string { return "names" }
+
+// Set adds names.
+func (c *columnNames) Set(text string) error {
+	if text == "" {
+		return nil
+	}
+	r := csv.NewReader(strings.NewReader(text))
+	names, err := r.Read()
+	if err == nil {
+		_, err = r.Read()
+	}
+	if !errors.Is(err, io.EOF) {
+		return errors.New(`they are names parted by commas; one with a comma or a quote in it is put in quotes, and a quote in it is written twice: --columns 'id,"a,b","q""x"'`)
+	}
+	*c = append(*c, names...)
+	return nil
+}
+
+// rowCount is a number of rows as a flag gives it.
+type rowCount int64
+
+func (n *rowCount) String() string { return strconv.FormatInt(int64(*n), 10) }
+
+// Type is for messages.
+func (n *rowCount) Type() string { return "rows" }
+
+// Set takes digits alone.
+func (n *rowCount) Set(text string) error {
+	rows, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return errors.New("it is a number of rows in digits, as 1000, or 0 for all")
+	}
+	*n = rowCount(rows)
+	return nil
 }
 
 // completeColumns completes the last of some names with those of the file's table, once
@@ -185,6 +232,9 @@ func (p *program) rows(ctx context.Context, arg string, flags rowsFlags, more bo
 	if err != nil {
 		return err
 	}
+	if mounted && info.Size() == 0 && inControl(path) {
+		return fmt.Errorf("%q is made by the mount, and is text already: cat, head and less read it", path)
+	}
 	if mounted {
 		_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM) // advice: what is read says the reader, not the kernel
 	}
@@ -245,7 +295,7 @@ func specOf(ctx context.Context, path string) (spec render.Spec, mounted bool, e
 	}
 	dir, base := filepath.Split(path)
 	below, err := filepath.Rel(m.path, path)
-	if err != nil || slices.Contains(strings.Split(below, string(filepath.Separator)), ".lakefs") {
+	if err != nil || inControl(below) {
 		return own, true, nil //nolint:nilerr // it tells itself
 	}
 	if isEntry(m.path, path) {
@@ -268,6 +318,11 @@ func specOf(ctx context.Context, path string) (spec render.Spec, mounted bool, e
 	}
 	spec.Name = path
 	return spec, true, nil
+}
+
+// inControl tells paths that lead through a control directory.
+func inControl(path string) bool {
+	return slices.Contains(strings.Split(path, string(filepath.Separator)), ".lakefs")
 }
 
 // hiddenBelow tells paths that lead through a hidden name below their table. One with a

@@ -98,7 +98,7 @@ func TestRowsOfAFileOutside(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{text}, exitFailed, "neither a Parquet nor an Avro file"},
+		{[]string{text}, exitFailed, "neither a Parquet nor an Avro file; it seems to be text (JSON, CSV) already"},
 		{[]string{empty}, exitFailed, "empty"},
 		{[]string{dir}, exitFailed, "is a directory"},
 		{[]string{"none"}, exitFailed, "no such file"},
@@ -109,7 +109,9 @@ func TestRowsOfAFileOutside(t *testing.T) {
 		{[]string{good, "--columns=id,"}, exitUsage, "no name"},
 		{[]string{good, "--columns="}, exitUsage, "no column"},
 		{[]string{good, "--limit=-1"}, exitUsage, "--limit -1"},
-		{[]string{good, "--limit=x"}, exitUsage, "limit"},
+		{[]string{good, "--limit=1e3"}, exitUsage, `invalid argument "1e3" for "--limit" flag: it is a number of rows in digits`},
+		{[]string{good, `--columns=q"x`}, exitUsage, "put in quotes"},
+		{[]string{good, `--columns=id,"q""x"`}, exitFailed, `"q\"x"`},
 		{[]string{good, "--format=json"}, exitUsage, `--format "json": it is jsonl, csv, table; the nearest is jsonl`},
 		{[]string{good, "--format="}, exitUsage, "it is jsonl"},
 		{[]string{good, good}, exitUsage, "was given 2 arguments"},
@@ -125,14 +127,16 @@ func TestRowsOfAFileOutside(t *testing.T) {
 func TestRowsThatAMountDoesNotHave(t *testing.T) {
 	lake := rowsLake(t)
 	for name, want := range map[string]string{
-		"db/csv/a.csv":               "which is text: cat",
-		"db/orc/a.orc":               "of the format orc: rows are shown of Parquet and Avro",
-		"db/t.json":                  "a catalog entry",
-		"db/t/.lakefs/status.json":   "neither a Parquet",
-		inPartition + "none.parquet": "no such file",
-		inPartition + "cut.parquet":  "cut.parquet",
-		inPartition:                  "is a directory",
-		"db/wrong/a.parquet":         `column "id"`,
+		"db/csv/a.csv":             "which is text: cat",
+		"db/orc/a.orc":             "of the format orc: rows are shown of Parquet and Avro",
+		"db/t.json":                "a catalog entry",
+		"db/t/.lakefs/status.json": "text (JSON, CSV) already",
+		inPartition + ".lakefs/rows/a b.parquet.jsonl":  "text already",
+		inPartition + ".lakefs/footer/a b.parquet.json": "text already",
+		inPartition + "none.parquet":                    "no such file",
+		inPartition + "cut.parquet":                     "cut.parquet",
+		inPartition:                                     "is a directory",
+		"db/wrong/a.parquet":                            `column "id"`,
 	} {
 		if r := lake.Run("rows", lake.Path(name)); r.Code != exitFailed || !strings.Contains(r.Err, want) || r.Out != "" {
 			t.Errorf("%s: exit code %d, %q %q, want %q", name, r.Code, r.Out, r.Err, want)
