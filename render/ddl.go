@@ -21,7 +21,8 @@ import (
 // Names and texts of the entry are untrusted: none of them ends its quotes or its
 // comment, by Hive's rules of reading.
 func SchemaSQL(t *table.Table) (string, error) {
-	d := &ddl{t: t}
+	own := *t
+	d := &ddl{t: &own}
 	if controls(t.Database) || controls(t.Name) {
 		return "", d.fail("", "the name has control characters, which no statement can spell", "")
 	}
@@ -38,8 +39,8 @@ func SchemaSQL(t *table.Table) (string, error) {
 
 // ddl is a statement in the making.
 type ddl struct {
-	t          *table.Table
-	notes      []string // lines of comment above it
+	t          *table.Table // a copy of its own
+	notes      []string     // lines of comment above it
 	data, keys []ddlColumn
 	storage    storage
 	properties map[string]string // TBLPROPERTIES
@@ -199,7 +200,13 @@ func (d *ddl) delta() (string, error) {
 		d.notef("The catalog's entry has these:")
 	}
 	for _, c := range d.t.Columns {
-		d.notef("  %s %s", shown(c.Name), strings.Trim(shown(c.Type), `"`))
+		d.noteColumn(c)
+	}
+	if len(d.t.Keys) > 0 {
+		d.notef("The catalog's entry has these partition keys:")
+	}
+	for _, k := range d.t.Keys {
+		d.noteColumn(k)
 	}
 	if !strings.HasPrefix(d.location(), "s3://") {
 		d.notef("Athena reads from S3 alone: copy the files there, and name that place.")
@@ -212,6 +219,10 @@ func (d *ddl) delta() (string, error) {
 	return b.String(), nil
 }
 
+func (d *ddl) noteColumn(c table.Column) {
+	d.notef("  %s %s", shown(c.Name), strings.Trim(shown(c.Type), `"`))
+}
+
 // noPlace is a location that Athena refuses.
 const noPlace = "s3://AN-EMPTY-PLACE/"
 
@@ -219,6 +230,8 @@ const noPlace = "s3://AN-EMPTY-PLACE/"
 // location, there would be two tables there, and maintenance of one would delete the
 // files of the other.
 func (d *ddl) iceberg() (string, error) {
+	keys := d.t.Keys
+	d.t.Keys = nil // what the metadata partitions by are columns like others
 	if err := d.columns(false, false); err != nil {
 		return "", err
 	}
@@ -230,6 +243,12 @@ func (d *ddl) iceberg() (string, error) {
 	}
 	d.notef("This makes a new table of the same columns, without rows, once LOCATION is an empty")
 	d.notef("place. How the table is partitioned is in its metadata alone.")
+	if len(keys) > 0 {
+		d.notef("The catalog's entry has these partition keys:")
+	}
+	for _, k := range keys {
+		d.noteColumn(k)
+	}
 	d.properties = map[string]string{"table_type": "ICEBERG"}
 	if f := d.t.Parameters["write.format.default"]; f != "" {
 		d.properties["format"] = f

@@ -26,6 +26,9 @@ func (d *ddl) columns(byPosition, asText bool) error {
 	for _, k := range d.t.Keys {
 		keys[strings.ToLower(k.Name)] = true
 		c, err := d.column(k, true, true, seen)
+		if err == nil && !scalar(k.Type) {
+			err = d.fail(k.Name, fmt.Sprintf("type %.100q: a partition key is a single value, which a directory's name can be", k.Type), "")
+		}
 		if err != nil {
 			return err
 		}
@@ -34,7 +37,10 @@ func (d *ddl) columns(byPosition, asText bool) error {
 	kept := 0
 	for _, c := range d.t.Columns {
 		if keys[strings.ToLower(c.Name)] {
-			continue // the directory's value is the one that counts (rule 35)
+			if err := d.leaveOut(c, byPosition || asText); err != nil {
+				return err
+			}
+			continue
 		}
 		column, err := d.column(c, byPosition, asText, seen)
 		if err != nil {
@@ -49,6 +55,43 @@ func (d *ddl) columns(byPosition, asText bool) error {
 		return d.fail("", "no column is known that Athena has a type for", "the files tell their own: see .lakefs/footer beside them")
 	}
 	return nil
+}
+
+// leaveOut leaves out a column that is named as a partition key, for the directory's value
+// is the one that counts (rule 35). Athena takes no table that has both. placed says that
+// the files have columns by their place.
+func (d *ddl) leaveOut(c table.Column, placed bool) error {
+	switch {
+	case d.keysAmongColumns():
+	case placed:
+		return d.fail(c.Name, "it is named as a partition key is, and Athena takes no such table", "nor can it be left out, where the files have columns by their place")
+	default:
+		d.data = append(d.data, ddlColumn{Column: c, note: shown(c.Type) + " is left out: a partition key has its name, and the directory's value counts"})
+	}
+	return nil
+}
+
+// keysAmongColumns says that the table's columns are those of its files and its keys.
+func (d *ddl) keysAmongColumns() bool {
+	if d.t.Kind == table.FormatTable {
+		return true
+	}
+	_, whole := d.t.Parameters["spark.sql.sources.schema"]
+	_, parts := d.t.Parameters[sparkSchema+"numParts"]
+	return d.t.DataSource() != "" && (whole || parts)
+}
+
+// scalar says that a type's values are single ones that have a text.
+func scalar(text string) bool {
+	typ, err := table.ParseType(text)
+	if err != nil {
+		return false
+	}
+	switch typ.Kind {
+	case table.TypeArray, table.TypeMap, table.TypeStruct, table.TypeUnion, table.TypeVariant, table.TypeBinary:
+		return false
+	}
+	return true
 }
 
 func (d *ddl) column(c table.Column, byPosition, asText bool, seen map[string]bool) (ddlColumn, error) {
@@ -104,6 +147,11 @@ func noEqual(t table.Type) string {
 	case table.TypeStruct:
 		if len(t.Fields) == 0 {
 			return "Athena has no struct without fields"
+		}
+	case table.TypeMap:
+		switch key := t.Fields[0].Type.Kind; key {
+		case table.TypeArray, table.TypeMap, table.TypeStruct, table.TypeUnion:
+			return fmt.Sprintf("the keys of a map are single values in Athena, not of type %s", key)
 		}
 	}
 	for _, f := range t.Fields {

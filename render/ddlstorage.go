@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lakefs-mount/lakefs-mount/table"
@@ -146,6 +147,10 @@ func (d *ddl) rowFormat(implied string) {
 	}
 	lazy := serde == lazySerde || serde == "" && s.keyword == "TEXTFILE"
 	if lazy && delimitedOnly(properties) {
+		if ends := delimiter(properties["line.delim"]); ends != "" && ends != "\n" && ends != "10" {
+			d.notef("Lines end in %s by the entry (line.delim). No statement says so: Athena's end in a newline.", shown(ends))
+			delete(properties, "line.delim")
+		}
 		s.delimited = delimitedClauses(properties)
 		return
 	}
@@ -243,10 +248,11 @@ func (d *ddl) sourceStorage() error {
 		return d.fail("", cmp.Or(d.t.Reason, "its format is not known"), "")
 	case "csv":
 		s.asText = true
-		d.sparkCSV()
+		return d.sparkCSV()
 	case "text":
 		s.asText = true
 		s.delimited = delimitedClauses(nil)
+		d.noteOptions(nil)
 	case "json":
 		s.serde = openxSerde
 		d.noteOptions(nil)
@@ -260,18 +266,23 @@ func (d *ddl) sourceStorage() error {
 }
 
 // sparkCSV says what options of Spark's CSV source mean to LazySimpleSerDe.
-func (d *ddl) sparkCSV() {
+func (d *ddl) sparkCSV() error {
+	known := []string{"sep", "delimiter", "escape", "quote", "header", "nullvalue"}
 	options := make(map[string]string)
 	for k, v := range d.t.Storage.SerdeProperties {
 		options[strings.ToLower(k)] = v
 	}
-	separator := cmp.Or(options["sep"], options["delimiter"], ",")
-	if separator == `\t` {
-		separator = "\t"
+	text := cmp.Or(options["sep"], options["delimiter"], ",")
+	separator, ok := lazyByte(sparkDelimiter(text))
+	if !ok {
+		return d.fail("", fmt.Sprintf("Spark's files have %.100q between fields (option sep or delimiter), where Athena takes one byte of ASCII", text), "")
 	}
-	escape := cmp.Or(options["escape"], `\`)
-	properties := map[string]string{
-		"field.delim": separator, "escape.delim": escape, "line.delim": "\n", "serialization.null.format": options["nullvalue"],
+	properties := map[string]string{"field.delim": separator, "line.delim": "\n", "serialization.null.format": options["nullvalue"]}
+	if escape, set := options["escape"]; escape != "" || !set {
+		if properties["escape.delim"], ok = lazyByte(cmp.Or(escape, `\`)); !ok {
+			delete(properties, "escape.delim")
+			known = slices.DeleteFunc(known, func(k string) bool { return k == "escape" })
+		}
 	}
 	d.storage.delimited = delimitedClauses(properties)
 	if strings.EqualFold(options["header"], "true") {
@@ -279,7 +290,40 @@ func (d *ddl) sparkCSV() {
 	}
 	d.notef("Fields in quotes keep them by this row format. Where there are such, take")
 	d.notef("ROW FORMAT SERDE 'org.apache.hadoop.hive.serde2.OpenCSVSerde', which reads text alone.")
-	d.noteOptions([]string{"sep", "delimiter", "escape", "quote", "header", "nullvalue"})
+	d.noteOptions(known)
+	return nil
+}
+
+// sparkDelimiter is what Spark makes of an option sep: two or six characters may stand for
+// one.
+func sparkDelimiter(text string) string {
+	switch text {
+	case `\t`:
+		return "\t"
+	case `\r`:
+		return "\r"
+	case `\b`:
+		return "\b"
+	case `\f`:
+		return "\f"
+	case `\"`, `\'`, `\\`:
+		return text[1:]
+	case `\u0000`:
+		return "\x00"
+	}
+	return text
+}
+
+// lazyByte spells a character as LazySimpleSerDe reads it, which is a number of a byte or
+// else the first character, as a byte. ok: it can be spelled.
+func lazyByte(char string) (text string, ok bool) {
+	switch {
+	case len(char) != 1 || char[0] > 0x7f:
+		return "", false
+	case char[0] >= '0' && char[0] <= '9':
+		return strconv.Itoa(int(char[0])), true
+	}
+	return char, true
 }
 
 // noteOptions names the options of a Spark data source that the statement does not say;

@@ -15,6 +15,31 @@ func providerFormat(provider string) string {
 	return ""
 }
 
+// sparkSource is the short name of a data source of Spark's own that is given by its class
+// or package, in lower case, as Spark takes it and its older versions wrote it; else the
+// name that is given.
+func sparkSource(name string) string {
+	long := strings.TrimSuffix(name, ".defaultsource")
+	for _, home := range []string{
+		"org.apache.spark.sql.execution.datasources.v2.", "org.apache.spark.sql.execution.datasources.",
+		"org.apache.spark.sql.hive.", "org.apache.spark.sql.v2.", "org.apache.spark.sql.", "com.databricks.spark.",
+	} {
+		rest, ok := strings.CutPrefix(long, home)
+		if !ok {
+			continue
+		}
+		short, class, _ := strings.Cut(rest, ".")
+		if providerFormat(short) == "" {
+			continue
+		}
+		switch class {
+		case "", short + "fileformat", short + "datasourcev2":
+			return short
+		}
+	}
+	return name
+}
+
 // serdeFormat is the format of a SerDe class that alone decides it; "" for
 // those whose input format does, and for unknown ones. known: rules 47 and 48.
 func serdeFormat(class string) (format string, known bool) {

@@ -38,6 +38,31 @@ func TestRule11_TablesWithALogAreReadOnly(t *testing.T) {
 	}
 }
 
+// Rule 8: Spark takes its data sources by their classes and packages, too.
+func TestRule8_ProvidersByTheirClass(t *testing.T) {
+	const spark = "org.apache.spark.sql."
+	for provider, format := range map[string]string{
+		spark + "parquet": "parquet", spark + "parquet.DefaultSource": "parquet", spark + "json": "json", spark + "json.DefaultSource": "json",
+		spark + "execution.datasources.parquet.ParquetFileFormat": "parquet", spark + "execution.datasources.orc.OrcFileFormat": "orc",
+		spark + "execution.datasources.csv.CSVFileFormat": "csv", spark + "execution.datasources.json.JsonFileFormat": "json",
+		spark + "execution.datasources.text.TextFileFormat": "text", spark + "execution.datasources.json": "json",
+		spark + "execution.datasources.v2.csv.CSVDataSourceV2": "csv", spark + "v2.avro.AvroDataSourceV2": "avro",
+		spark + "avro.AvroFileFormat": "avro", spark + "hive.orc": "orc", spark + "hive.orc.OrcFileFormat": "orc",
+		"com.databricks.spark.csv": "csv", "com.databricks.spark.avro": "avro",
+		spark + "execution.datasources.jdbc.JdbcRelationProvider": "", spark + "execution": "", "com.example.parquet": "", spark + "parquet.Mine": "",
+	} {
+		got := glueTable(with(providerKey, provider))
+		if got.Kind != Hive || got.Format != format || got.Writable != (format != "") || format != "" && (got.FormatFrom != "provider" || got.DataSource() != format) {
+			t.Errorf("%s: %s, format %q from %q, %s", provider, got.Kind, got.Format, got.FormatFrom, got.Reason)
+		}
+	}
+	for _, provider := range []string{spark + "delta.sources.DeltaDataSource", spark + "delta.sources", "io.delta.sql.DeltaDataSource"} {
+		if got := glueTable(with(providerKey, provider)); got.Kind != Delta || got.Format != "parquet" || got.Writable {
+			t.Errorf("%s: %s, format %q", provider, got.Kind, got.Format)
+		}
+	}
+}
+
 func TestRule11_ViewsAreJSONAlone(t *testing.T) {
 	typ := func(s string) func(obj) { return func(e obj) { e["TableType"] = s } }
 	for what, change := range map[string]func(obj){

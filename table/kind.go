@@ -48,14 +48,14 @@ func (e *entry) judge() error {
 	return nil
 }
 
-// provider is the data source's name in lower case, "" for none and for hive
-// (rule 8).
+// provider is the data source's name in lower case, the short one of those that have a
+// class of Spark's; "" for none and for hive (rule 8).
 func (t *Table) provider() string {
 	p := strings.ToLower(strings.TrimSpace(t.Parameters[providerKey]))
 	if p == "hive" {
 		return ""
 	}
-	return p
+	return sparkSource(p)
 }
 
 // kind says what sort of table it is, and which part of the entry told, where that
@@ -101,7 +101,7 @@ func (e *entry) isView() bool {
 // table_type's name, the class of a Spark data source included.
 func lakeFormat(name string) Kind {
 	switch {
-	case name == "delta", strings.HasPrefix(name, "io.delta.sql"), name == "com.databricks.sql.transaction.tahoe":
+	case name == "delta", strings.HasPrefix(name, "io.delta.sql"), strings.HasPrefix(name, "org.apache.spark.sql.delta."), name == "com.databricks.sql.transaction.tahoe":
 		return Delta
 	case name == "iceberg", strings.HasPrefix(name, "org.apache.iceberg."):
 		return Iceberg
