@@ -80,6 +80,30 @@ func TestUsageErrorsNameTheNearest(t *testing.T) {
 	}
 }
 
+// TestUsageHasFlagsFirst, where commands that take arguments are shown.
+func TestUsageHasFlagsFirst(t *testing.T) {
+	for _, name := range commandNames((&program{}).rootCommand()) {
+		help, _, code := call(t, "lakefs-mount", nil, name, "--help")
+		if code != exitOK || !strings.Contains(help, "\n  lakefs-mount "+name+" [flags]") {
+			t.Errorf("exit code %d, the usage of %s is not with flags first: %s", code, name, help)
+		}
+	}
+}
+
+func TestFlagsThatDoNotParse(t *testing.T) {
+	for flag, want := range map[string]string{
+		"--depth=x": `--depth "x": it is a whole number`, "--depth=99999999999999999999": "not so large a one", "--depth=-2": "--depth -2: it is 0 for",
+		"--json=x": `--json "x": it is true or false`,
+	} {
+		if _, stderr, code := call(t, "lakefs-mount", nil, "du", flag, "x"); code != exitUsage || !strings.Contains(stderr, want) || strings.Contains(stderr, "strconv") {
+			t.Errorf("%s: exit code %d, %q, want %q", flag, code, stderr, want)
+		}
+	}
+	if help, _, _ := call(t, "lakefs-mount", nil, "du", "--help"); !strings.Contains(help, "(default all)\n") {
+		t.Errorf("the default of --depth is not all alone: %s", help)
+	}
+}
+
 func TestNothingIsSaidToBeNearThatIsNot(t *testing.T) {
 	for _, tt := range []struct{ args, env []string }{
 		{args: []string{"frobnicate"}},

@@ -27,7 +27,7 @@ func shells() []string { return []string{"bash", "zsh", "fish"} }
 
 func (p *program) completionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:       "completion bash|zsh|fish",
+		Use:       "completion [flags] bash|zsh|fish",
 		Short:     "Print what makes a shell complete commands and values",
 		Long:      completionLong,
 		Args:      arguments(1, 1),

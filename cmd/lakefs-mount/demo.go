@@ -41,7 +41,7 @@ Unmount                       %[4]s
 
 func (p *program) demoCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "demo [DIR]",
+		Use:   "demo [flags] [DIR]",
 		Short: "Make a small warehouse in a local folder and mount it",
 		Long:  demoLong,
 		Args:  arguments(0, 1),

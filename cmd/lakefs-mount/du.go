@@ -32,13 +32,14 @@ where none does, ends in "+" where some do, and the last line counts the others.
 Hidden names (_ or . first) are no data and left out.
 
 A file or directory that cannot be read is named, the others are counted, and the exit
-status is 1. Ctrl-C ends it.`
+status is 1. Ctrl-C ends it, and shows what was counted until then. Where not all was
+listed the numbers end in "+", and are "-" where nothing was.`
 
 const duExample = `  lakefs-mount du sales/orders
-  lakefs-mount du sales/orders --depth 1            a line a value of the first key
+  lakefs-mount du --depth 1 sales/orders            a line a value of the first key
   lakefs-mount du sales/orders/dt=2026-01-01        one day
-  lakefs-mount du sales/orders --no-rows            by listings alone
-  lakefs-mount du sales/orders --json | jq '.partitions[] | select(.bytes > 1e9)'`
+  lakefs-mount du --no-rows sales/orders            by listings alone
+  lakefs-mount du --json sales/orders | jq '.partitions[] | select(.bytes > 1e9)'`
 
 // counts are of files. Bytes are those of the listings.
 type counts struct {
@@ -47,6 +48,10 @@ type counts struct {
 	// Rows are those of the files that tell, all but Uncounted; nil: no file does.
 	Rows      *int64 `json:"rows"`
 	Uncounted int64  `json:"uncounted"`
+	// Partial: not all of what lies there was listed, so that all of these are parts.
+	Partial bool `json:"partial,omitempty"`
+
+	unlisted int64 // directories that are not listed to their end
 }
 
 // partitionCounts are those of the files at and below one directory.
@@ -82,7 +87,10 @@ func (p *program) duCommand() *cobra.Command {
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeDirectory,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("depth") && flags.depth < 0 {
+			switch {
+			case !cmd.Flags().Changed("depth"):
+				flags.depth = -1
+			case flags.depth < 0:
 				return usagef("--depth %d: it is 0 for the total alone, or how many partition keys are told apart", flags.depth)
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, unix.SIGTERM)
@@ -99,7 +107,7 @@ func (p *program) duCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "as one JSON document; rows are null where no file tells them")
 	cmd.Flags().BoolVar(&flags.noRows, "no-rows", false, "read no footers: files and bytes alone")
-	cmd.Flags().IntVar(&flags.depth, "depth", -1, "how many partition keys are told apart: `N`; 0: the total alone (default all)")
+	cmd.Flags().IntVar(&flags.depth, "depth", 0, "how many partition keys are told apart: `N`; 0: the total alone (default all)")
 	return cmd
 }
 
@@ -178,7 +186,7 @@ func (s *surveyor) warn() {
 func (s *surveyor) outcome() surveyed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := surveyed{Partitions: make([]partitionCounts, 0, len(s.parts)), Failed: append([]warmFailure{}, s.failed...)}
+	r := surveyed{Total: counts{unlisted: s.above}, Partitions: make([]partitionCounts, 0, len(s.parts)), Failed: append([]warmFailure{}, s.failed...)}
 	for _, name := range slices.Sorted(maps.Keys(s.parts)) {
 		c := *s.parts[name]
 		r.Total.add(c)
@@ -188,8 +196,9 @@ func (s *surveyor) outcome() surveyed {
 	return r
 }
 
-// add adds those of other files. Rows of none are 0 until told.
+// add adds those of other files.
 func (c *counts) add(o counts) {
+	c.unlisted += o.unlisted
 	c.Files, c.Bytes, c.Uncounted = c.Files+o.Files, c.Bytes+o.Bytes, c.Uncounted+o.Uncounted
 	if o.Rows != nil {
 		c.addRows(*o.Rows)
@@ -204,9 +213,10 @@ func (c *counts) addRows(n int64) {
 	c.Rows = &sum
 }
 
-// told are the counts once all files are counted: where there are none there are no rows.
+// told are the counts in the end: where there are no files there are no rows.
 func (c counts) told() counts {
-	if c.Files == 0 {
+	c.Partial = c.unlisted > 0
+	if c.Files == 0 && !c.Partial {
 		c.Rows = new(int64)
 	}
 	return c
@@ -232,15 +242,22 @@ func (p *program) printCounts(r surveyed, flags duFlags) {
 	p.printf("%s", aligned(lines))
 }
 
+// cells are those of a line. A "+" is behind what is a part, "-" is what is not known.
 func (c counts) cells(name string) []string {
-	rows := "-"
+	if c.Partial && c.Files == 0 {
+		return []string{name, "-", "-", "-"}
+	}
+	files, size, rows := strconv.FormatInt(c.Files, 10), sizeText(c.Bytes), "-"
 	if c.Rows != nil {
 		rows = strconv.FormatInt(*c.Rows, 10)
-		if c.Uncounted > 0 {
+		if c.Uncounted > 0 || c.Partial {
 			rows += "+"
 		}
 	}
-	return []string{name, strconv.FormatInt(c.Files, 10), sizeText(c.Bytes), rows}
+	if c.Partial {
+		files, size = files+"+", size+"+"
+	}
+	return []string{name, files, size, rows}
 }
 
 // aligned makes lines of cells: the first and the fifth to the left, numbers to the right.

@@ -241,7 +241,7 @@ func TestDuThatFails(t *testing.T) {
 			t.Errorf("stderr %q lacks %q", r.Err, want)
 		}
 	}
-	if r := lake.Run("du", lake.Path("db/t")); r.Code != exitFailed || !regexp.MustCompile(`(?m)^total +3 .* 4\+  \(rows of 2 files not counted\)$`).MatchString(r.Out) {
+	if r := lake.Run("du", lake.Path("db/t")); r.Code != exitFailed || !regexp.MustCompile(`(?m)^dt=2026-01-02 +- +- +-\ntotal +3\+ .*B\+ +4\+  \(rows of 2 files not counted\)$`).MatchString(r.Out) {
 		t.Errorf("exit code %d, %q", r.Code, r.Out)
 	}
 	lake.Unmount()
@@ -250,17 +250,21 @@ func TestDuThatFails(t *testing.T) {
 // TestDuIsInterrupted at once, while the store does not answer.
 func TestDuIsInterrupted(t *testing.T) {
 	lake, proxy := bucketLakeOf(t, func(o *mounttest.Options) {
-		o.Tables = []mounttest.Table{{Database: "db", Name: "t", Files: map[string]string{"a.parquet": mounttest.Parquet(t, 4)}}}
+		o.Tables = []mounttest.Table{{Database: "db", Name: "t", Keys: []string{"dt"}, Files: map[string]string{
+			"dt=1/a.parquet": "", "dt=1/b.parquet": mounttest.Parquet(t, 4), "dt=2/a.parquet": mounttest.Parquet(t, 4),
+		}}}
 	})
 	lake.Start()
-	held := proxy.Add(faulty.Rule{Op: "GetObject", If: ofKey("a.parquet"), Fault: faulty.Hang{}})
-	cmd := exec.CommandContext(t.Context(), lake.Binary(), "du", lake.Path("db/t"))
-	var errs strings.Builder
-	cmd.Stderr = &errs
+	held := proxy.Add(faulty.Rule{Op: "GetObject", If: ofKey("b.parquet"), Fault: faulty.Hang{}})
+	unlisted := proxy.Add(faulty.Rule{Op: "ListObjectsV2", If: func(q *faulty.Request) bool { return strings.Contains(q.Key, "dt=2") }, Fault: faulty.Hang{}})
+	cmd := exec.CommandContext(t.Context(), lake.Binary(), "du", "--json", lake.Path("db/t"))
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	held.Wait(t, 1)
+	unlisted.Wait(t, 1)
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +282,30 @@ func TestDuIsInterrupted(t *testing.T) {
 		t.Fatal("it does not end")
 	}
 	held.Remove()
+	unlisted.Remove()
+	wantParts(t, out.String())
 	lake.Unmount()
+}
+
+// wantParts looks for what a du had of two partitions, of which the second was not listed.
+func wantParts(t *testing.T, document string) {
+	t.Helper()
+	var s surveyed
+	if err := json.Unmarshal([]byte(document), &s); err != nil {
+		t.Fatalf("%v: %q", err, document)
+	}
+	size := len(mounttest.Parquet(t, 4))
+	want := map[string]string{"dt=1": fmt.Sprintf("2 %d 0 1", size), "dt=2": "0 0 - 0"}
+	if got := byPartition(s); !s.Interrupted || !maps.Equal(got, want) || !s.Partitions[1].Partial || !s.Total.Partial || s.Total.Uncounted != 1 {
+		t.Fatalf("counted %v, want %v; %s", got, want, document)
+	}
+	var text strings.Builder
+	(&program{stdout: &text}).printCounts(s, duFlags{depth: -1})
+	for _, want := range []string{`(?m)^dt=1 +2\+? .* 0\+$`, `(?m)^dt=2 +- +- +-$`, `(?m)^total +2\+ .*B\+ +0\+  \(rows of 1 file not counted\)$`} {
+		if !regexp.MustCompile(want).MatchString(text.String()) {
+			t.Errorf("it shows, want %s:\n%s", want, text.String())
+		}
+	}
 }
 
 // TestDuOfWhatIsNoTable says what to name.

@@ -39,6 +39,7 @@ type surveyor struct {
 	mu     sync.Mutex // guards what follows, and the bar's line
 	bar    *progress
 	parts  map[string]*counts
+	above  int64 // directories above the partitions that are not listed to their end
 	failed []warmFailure
 }
 
@@ -102,6 +103,7 @@ func (s *surveyor) count(ctx context.Context, from string) {
 		keys := len(s.status.PartitionKeys)
 		start.format = s.formatOf(ctx, surveyDir{path: filepath.Join(s.tableDir, filepath.Join(start.below[:keys]...)), below: start.below[:keys], format: s.common})
 	}
+	s.expect(start, 1)
 	dirs := newPending(start)
 	files := make(chan surveyFile, duNames)
 	var listers, readers sync.WaitGroup
@@ -133,9 +135,6 @@ func (s *surveyor) list(ctx context.Context, d surveyDir, files chan<- surveyFil
 		return nil
 	}
 	part := s.partition(d.below)
-	if len(d.below) >= s.levels() {
-		s.add(part, counts{})
-	}
 	d.format = s.formatOf(ctx, d)
 	f, err := os.OpenFile(d.path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -150,12 +149,15 @@ func (s *surveyor) list(ctx context.Context, d surveyDir, files chan<- surveyFil
 			case s.hidden(d, e.Name()):
 			case e.IsDir():
 				names := append(slices.Clip(d.below), e.Name())
-				below = append(below, surveyDir{filepath.Join(d.path, e.Name()), names, d.format})
+				found := surveyDir{filepath.Join(d.path, e.Name()), names, d.format}
+				s.expect(found, 1)
+				below = append(below, found)
 			case e.Type().IsRegular():
 				s.found(ctx, surveyFile{filepath.Join(d.path, e.Name()), part, d.format}, e, files)
 			}
 		}
 		if errors.Is(err, io.EOF) {
+			s.expect(d, -1)
 			break
 		}
 		if err != nil {
@@ -164,6 +166,17 @@ func (s *surveyor) list(ctx context.Context, d surveyDir, files chan<- surveyFil
 		}
 	}
 	return below
+}
+
+// expect notes that n more directories like d are to be listed, or with -1 that d was.
+func (s *surveyor) expect(d surveyDir, n int64) {
+	if len(d.below) >= s.levels() {
+		s.add(s.partition(d.below), counts{unlisted: n})
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.above += n
 }
 
 // levels is how many names below the table are told apart.
@@ -220,14 +233,15 @@ func (s *surveyor) found(ctx context.Context, f surveyFile, e iofs.DirEntry, fil
 	}
 	if err != nil {
 		s.fail(f.path, err)
+		s.add(f.part, counts{unlisted: 1})
 		return
 	}
-	c := counts{Files: 1, Bytes: info.Size()}
+	c := counts{Files: 1, Bytes: info.Size(), Uncounted: 1}
 	s.listed.Add(1)
 	switch {
 	case s.flags.noRows, silent(f.format) && c.Bytes > 0:
-		c.Uncounted = 1
 	case c.Bytes == 0:
+		c.Uncounted = 0
 		c.addRows(0)
 	default:
 		s.add(f.part, c)
@@ -250,23 +264,18 @@ func silent(name string) bool {
 	return false
 }
 
-// countFile counts a file's rows.
+// countFile counts a file's rows, which were not so far.
 func (s *surveyor) countFile(ctx context.Context, f surveyFile) {
 	if ctx.Err() != nil {
 		return
 	}
 	rows, known, err := footerRows(f.path, f.format)
-	var c counts
 	switch {
 	case err != nil:
 		s.fail(f.path, err)
-		c.Uncounted = 1
 	case known:
-		c.addRows(rows)
-	default:
-		c.Uncounted = 1
+		s.add(f.part, counts{Rows: &rows, Uncounted: -1})
 	}
-	s.add(f.part, c)
 }
 
 // footerRows reads the rows of a file from its end alone: the kernel is told not to read

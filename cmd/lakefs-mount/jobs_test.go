@@ -87,7 +87,7 @@ func TestUsageOfCommandsOfAMount(t *testing.T) {
 		{[]string{"commit", "/x", "--overwrite=dt=1/\nabort"}, "line's end"},
 		{[]string{"set-format", "/x", "INPUTFORMAT 'a.b'\ndrain"}, "drain"},
 		{[]string{"set-format", "/x", "INPUTFORMAT 'a.b'\n OUTPUTFORMAT 'a.c'"}, "one line"},
-		{[]string{"schema"}, "TABLE [flags], was given no arguments"},
+		{[]string{"schema"}, "takes [flags] TABLE, was given no arguments"},
 		{[]string{"abort"}, "PATH, was given no arguments"},
 	} {
 		_, stderr, code := call(t, "lakefs-mount", nil, tt.args...)

@@ -62,6 +62,8 @@ var errReported = errors.New("reported")
 
 // run is main with an exit code.
 func (p *program) run(ctx context.Context) int {
+	out := &output{to: p.stdout}
+	p.stdout = out
 	cmd := p.rootCommand() //nolint:contextcheck // ExecuteContext below hands it over
 	if strings.HasPrefix(p.name, "mount.") {
 		cmd = p.mountHelperCommand() //nolint:contextcheck // as above
@@ -69,7 +71,7 @@ func (p *program) run(ctx context.Context) int {
 	cmd.SetArgs(p.args)
 	cmd.SetOut(p.stdout)
 	cmd.SetErr(p.stderr)
-	err := cmd.ExecuteContext(ctx)
+	err := out.check(cmd.ExecuteContext(ctx))
 	var usage usageError
 	switch {
 	case err == nil:
@@ -84,7 +86,8 @@ func (p *program) run(ctx context.Context) int {
 	return exitFailed
 }
 
-// printf writes for the user. That nobody reads it any more is no reason to stop.
+// printf writes for the user. That nobody reads it any more is no reason to stop; what
+// else goes wrong with it run tells in the end.
 func (p *program) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.stdout, format, args...)
 }

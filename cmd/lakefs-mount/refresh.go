@@ -10,7 +10,7 @@ import (
 
 func (p *program) refreshCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "refresh PATH",
+		Use:   "refresh [flags] PATH",
 		Short: "Drop cached metadata below PATH",
 		Args:  arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/lakefs-mount/lakefs-mount/internal/settings"
 )
@@ -77,6 +80,11 @@ func commandNames(root *cobra.Command) []string {
 
 // flagError adds the nearest flag to the parser's message on an unknown one.
 func flagError(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	var number *strconv.NumError
+	if errors.As(err, &invalid) && errors.As(err, &number) {
+		return usagef("--%s %q: it is %s", invalid.GetFlag().Name, invalid.GetValue(), wantedOf(number))
+	}
 	name, found := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !found {
 		return usageError{err}
@@ -91,6 +99,17 @@ func flagError(cmd *cobra.Command, err error) error {
 		return usageError{err}
 	}
 	return usagef("unknown flag --%s%s", name, settings.Suggest("--"+name, names))
+}
+
+// wantedOf says what a text should be that did not parse.
+func wantedOf(err *strconv.NumError) string {
+	switch {
+	case err.Func == "ParseBool":
+		return "true or false"
+	case errors.Is(err, strconv.ErrRange):
+		return "a whole number, and not so large a one"
+	}
+	return "a whole number"
 }
 
 // arguments checks the number of arguments, with an error that shows the form.

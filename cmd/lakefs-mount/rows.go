@@ -172,11 +172,18 @@ func completeColumns(cmd *cobra.Command, args []string, typed string) (all []cob
 		return nil, none
 	}
 	before := typed[:strings.LastIndexByte(typed, ',')+1]
+	var names []string
 	for _, c := range spec.Columns {
-		all = append(all, before+c.Name)
+		names = append(names, c.Name)
 	}
 	for _, k := range spec.Keys {
-		all = append(all, before+k.Name)
+		names = append(names, k.Name)
+	}
+	named := strings.Split(before, ",")
+	for _, name := range names {
+		if !slices.Contains(named, name) { // twice would be refused
+			all = append(all, before+name)
+		}
 	}
 	return all, none
 }
@@ -205,7 +212,7 @@ func (f *rowsFlags) check(cmd *cobra.Command) error {
 
 // rowsFormat is a table where somebody reads along.
 func (p *program) rowsFormat() string {
-	if f, ok := p.stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if f, ok := p.stdoutFile(); ok && term.IsTerminal(int(f.Fd())) {
 		return render.OutputTable
 	}
 	return render.OutputJSONL
@@ -252,6 +259,9 @@ func (p *program) rows(ctx context.Context, arg string, flags rowsFlags, more bo
 	}
 	defer child.Close() //nolint:errcheck // as above
 	if _, err = io.Copy(out, child); err != nil {
+		if out.failed != nil {
+			return out.failed
+		}
 		return errors.New(printable(err.Error()))
 	}
 	if out.cut {
@@ -355,6 +365,8 @@ type cutLines struct {
 	lines int64 // 0: all
 	seen  int64
 	cut   bool // there was a rest
+
+	failed error // of the write that did not take its text
 }
 
 // Write takes all of text.
@@ -379,7 +391,8 @@ func (c *cutLines) Write(text []byte) (int, error) {
 	}
 	if len(pass) > 0 {
 		if _, err := c.w.Write(pass); err != nil {
-			return 0, fmt.Errorf("write rows: %w", bare(err))
+			c.failed = fmt.Errorf("write rows: %w", bare(err))
+			return 0, c.failed
 		}
 	}
 	return len(text), nil

@@ -62,6 +62,12 @@ func TestRowsOfAFileInAMount(t *testing.T) {
 	if r := lake.Run("rows", lake.Path(inPartition+"_hidden.parquet"), "--limit=1"); r.Code != exitOK || r.Out != `{"id":0,"name":"name"}`+"\n" {
 		t.Errorf("of a hidden file: exit code %d, %q %q", r.Code, r.Out, r.Err)
 	}
+	for typed, want := range map[string]string{"": "name more id dt n", "id,": "id,name id,more id,dt id,n", "n,name,id,more,d": "n,name,id,more,dt"} {
+		r := lake.Run("__completeNoDesc", "rows", file, "--columns", typed)
+		if words, _, _ := strings.Cut(r.Out, "\n:"); strings.Join(strings.Fields(words), " ") != want {
+			t.Errorf("--columns %q is completed to %q, want %q", typed, words, want)
+		}
+	}
 	if err := os.Symlink(file, filepath.Join(lake.State, "link")); err != nil {
 		t.Fatal(err)
 	}

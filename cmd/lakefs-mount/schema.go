@@ -24,7 +24,7 @@ TABLE is the table's directory in a mount. It is the file .lakefs/schema.sql the
 
 func (p *program) schemaCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "schema TABLE",
+		Use:   "schema [flags] TABLE",
 		Short: "Show the schema of a table as SQL",
 		Long:  schemaLong,
 		Args:  arguments(1, 1),

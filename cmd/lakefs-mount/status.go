@@ -29,7 +29,7 @@ type mountStatus struct {
 func (p *program) statusCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "status [MOUNTPOINT]",
+		Use:   "status [flags] [MOUNTPOINT]",
 		Short: "Show the mounts: unpublished files, uploads, cache, requests, errors",
 		Args:  arguments(0, 1),
 

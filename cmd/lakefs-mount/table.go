@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -32,7 +31,7 @@ func (on paint) in(colour, text string) string {
 
 // terminal tells whether what is printed goes to a terminal that can move its cursor.
 func (p *program) terminal() bool {
-	f, ok := p.stdout.(*os.File)
+	f, ok := p.stdoutFile()
 	kind := p.getenv("TERM")
 	return ok && kind != "" && kind != "dumb" && term.IsTerminal(int(f.Fd()))
 }

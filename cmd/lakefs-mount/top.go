@@ -34,7 +34,7 @@ type topOptions struct {
 func (p *program) topCommand() *cobra.Command {
 	var o topOptions
 	cmd := &cobra.Command{
-		Use:               "top [MOUNTPOINT]",
+		Use:               "top [flags] [MOUNTPOINT]",
 		Short:             "Watch what a mount does: throughput, times, cache, files, requests",
 		Long:              topLong,
 		Args:              arguments(0, 1),

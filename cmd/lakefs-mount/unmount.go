@@ -21,7 +21,7 @@ import (
 
 func (p *program) unmountCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "unmount MOUNTPOINT",
+		Use:     "unmount [flags] MOUNTPOINT",
 		Aliases: []string{"umount"},
 		Short:   "Finish what is being published, then unmount",
 		Args:    arguments(1, 1),

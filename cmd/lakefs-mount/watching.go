@@ -34,7 +34,11 @@ type watching struct {
 // watch begins to serve what r asks for. The caller closes it, also after an error.
 func (l *lake) watch(ctx context.Context, r *request) (*watching, error) {
 	w := &watching{}
+	profilesAt := filepath.Join(r.settings.StateDir, "pprof.sock")
 	if addr := r.settings.MetricsAddr; addr != "" {
+		if path, isUnix := settings.UnixPath(addr); isUnix && r.settings.Pprof && resolved(path) == resolved(profilesAt) {
+			return w, fmt.Errorf("%s %q is the socket of %s: give the metrics another path", r.settings.Where("metrics-addr"), addr, r.settings.Where("pprof"))
+		}
 		listener, err := w.listen(ctx, addr)
 		if err != nil {
 			return w, fmt.Errorf("%s %q: %w", r.settings.Where("metrics-addr"), addr, err)
@@ -48,10 +52,9 @@ func (l *lake) watch(ctx context.Context, r *request) (*watching, error) {
 		l.log.LogAttrs(ctx, slog.LevelInfo, "metrics are served", slog.String("address", shownAddress(listener)))
 	}
 	if r.settings.Pprof {
-		path := filepath.Join(r.settings.StateDir, "pprof.sock")
-		listener, err := w.listen(ctx, settings.UnixPrefix+path)
+		listener, err := w.listen(ctx, settings.UnixPrefix+profilesAt)
 		if err != nil {
-			return w, fmt.Errorf("%s: %q: %w", r.settings.Where("pprof"), path, err)
+			return w, fmt.Errorf("%s: %q: %w", r.settings.Where("pprof"), profilesAt, err)
 		}
 		w.serve(listener, profiles())
 		l.log.LogAttrs(ctx, slog.LevelInfo, "profiles are served", slog.String("address", shownAddress(listener)))

@@ -151,6 +151,11 @@ func TestAnAddressThatIsTakenMountsNothing(t *testing.T) {
 			}
 		}
 	}
+	same := "unix:" + filepath.Join(lake.State, ".", "pprof.sock")
+	r := lake.Run("mount", "--metrics-addr="+same, "--pprof", "--state-dir="+lake.State, lake.Source, lake.Root)
+	if r.Code != exitFailed || !strings.Contains(r.Err, "--metrics-addr") || !strings.Contains(r.Err, "the socket of --pprof: ") {
+		t.Errorf("the path of --pprof: exit code %d, %q", r.Code, r.Err)
+	}
 	if lake.Mounted() {
 		t.Error("something is mounted")
 	}
