@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/lakefs-mount/lakefs-mount/internal/operation"
 )
 
 // statusOf makes a /proc of one thread, 7, with the masks given.
@@ -70,7 +72,7 @@ func TestDyingOfRealProcesses(t *testing.T) {
 
 func TestWorkEndsWhenItsCallerDies(t *testing.T) {
 	p := statusOf(t, "0", "0", "0", "0", "0")
-	f := &FS{flat: true, proc: p, Config: Config{RequestTimeout: time.Minute}}
+	f := &FS{flat: true, proc: p, operations: operation.NewIDs(), Config: Config{RequestTimeout: time.Minute}}
 	work, cancel := f.background()
 	defer cancel()
 	over, ended := make(chan struct{}), make(chan struct{})

@@ -138,7 +138,11 @@ func (p *program) topLive(ctx context.Context, mounts []watchedMount, every time
 	for _, w := range mounts {
 		m.mounts = append(m.mounts, &topMount{entry: w.entry, last: &w.last, report: report(w.entry, w.last, w.last)})
 	}
-	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithEnvironment(p.environ), tea.WithOutput(p.stdout)).Run()
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithEnvironment(p.environ)}
+	if screen, ok := p.stdoutFile(); ok { // whose size is asked for: what it is wrapped in has none
+		options = append(options, tea.WithOutput(screen))
+	}
+	_, err := tea.NewProgram(m, options...).Run()
 	if err != nil && !errors.Is(err, tea.ErrInterrupted) {
 		return fmt.Errorf("show it: %w", err)
 	}
