@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,10 +69,12 @@ func TestSignalBeforeReady(t *testing.T) {
 			}()
 			held.Wait(t, 1)
 			began := time.Now()
-			if err := syscall.Kill(mountsOf(t, lake.State)[tt.daemon], tt.signal); err != nil {
+			to := mountsOf(t, lake.State)[tt.daemon]
+			if err := syscall.Kill(to, tt.signal); err != nil {
 				t.Fatal(err)
 			}
-			if tt.want == "" { // nobody waits for the daemon any more
+			if tt.want == "" { // nobody waits for the daemon any more, once the parent's descriptors are closed
+				lake.Eventually("the parent is reaped", 20*time.Second, func() bool { return errors.Is(syscall.Kill(to, 0), syscall.ESRCH) })
 				held.Remove()
 				lake.Proxy.Release()
 			}
