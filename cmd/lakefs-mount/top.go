@@ -49,7 +49,7 @@ func (p *program) topCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&o.once, "once", false, "print one screen, and end")
 	f.BoolVar(&o.json, "json", false, "print a line of JSON at each look; with --once, one")
-	f.DurationVar(&o.every, "interval", topEvery, "time between two looks")
+	f.DurationVar(&o.every, "interval", topEvery, "`TIME` between two looks")
 	return cmd
 }
 
