@@ -294,7 +294,7 @@ func (c *Child) died() error {
 	e := &Error{File: c.name}
 	status, _ := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	switch {
-	case c.complaint.has("out of memory", "cannot allocate memory", "cannot map pages", "failed to create new OS thread", "failed to allocate", "address space collisions"):
+	case c.complaint.has("out of memory", "cannot allocate memory", "cannot map pages", "failed to create new OS thread", "pthread_create failed", "failed to allocate", "address space collisions"):
 		e.Reason = fmt.Sprintf("it cannot be shown: that needs more than %d MiB of memory", childMemory>>20)
 		e.Remedy = "fewer columns need less (lakefs-mount rows --columns)"
 	case c.complaint.has("stack overflow", "stack exceeds"):
