@@ -121,7 +121,7 @@ func (c *controlDir) Lookup(ctx context.Context, base string, out *fuse.EntryOut
 		if err = c.fs.View.HasPartitionLines(work, dir); err != nil {
 			return nil, c.fs.fail("control", path, err)
 		}
-		n := &partitionsNode{fs: c.fs, of: c.of, ino: c.fs.names.inode(path)}
+		n := &partitionsNode{unsized: unsized{fs: c.fs, ino: c.fs.names.inode(path)}, of: c.of}
 		n.attributes(&out.Attr)
 		return c.NewInode(ctx, n, gofs.StableAttr{Mode: syscall.S_IFREG, Ino: n.ino, Gen: 1}), 0
 	}

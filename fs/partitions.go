@@ -20,27 +20,14 @@ const partitionsName = "partitions.jsonl"
 // each, as the catalog gives them. Its size is not known beforehand, and is 0, as
 // that of a file in /proc; reads go past the page cache until the end comes.
 type partitionsNode struct {
-	fixed
-	fs  *FS
-	of  *dirNode // the table
-	ino uint64
+	unsized
+	of *dirNode // the table
 }
 
 var (
 	_ gofs.NodeGetattrer = (*partitionsNode)(nil)
 	_ gofs.NodeOpener    = (*partitionsNode)(nil)
 )
-
-func (n *partitionsNode) attributes(a *fuse.Attr) {
-	n.fs.fill(a, n.ino, 0, n.fs.started)
-	a.Mode, a.Uid, a.Gid = syscall.S_IFREG|uint32(0o444&n.fs.FileMode&^n.fs.Umask), n.fs.UID, n.fs.GID
-}
-
-// Getattr asks for nothing.
-func (n *partitionsNode) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	n.attributes(&out.Attr)
-	return 0
-}
 
 // Open asks for nothing yet.
 func (n *partitionsNode) Open(_ context.Context, flags uint32) (gofs.FileHandle, uint32, syscall.Errno) {

@@ -46,7 +46,12 @@ func (f *FS) openVersion(ctx context.Context, at string, o objectstore.Object) (
 	if f.prefetch.partly(o) {
 		h.InParts()
 	}
-	err := f.verify(ctx, o, h, f.columnar(ctx, at, o))
+	return f.verifiedAs(o, h, f.verify(ctx, o, h, f.columnar(ctx, at, o)))
+}
+
+// verifiedAs is the version o, opened as h, if err is nil: it is what is there. Else h is
+// closed.
+func (f *FS) verifiedAs(o objectstore.Object, h *cache.Handle, err error) (opened, error) {
 	if err == nil {
 		f.verified.note(o)
 		return opened{handle: h}, nil

@@ -92,7 +92,7 @@ func (d *textDir) Lookup(ctx context.Context, base string, out *fuse.EntryOut) (
 		if !is || file == "" {
 			continue
 		}
-		n := &textNode{fs: d.fs, of: d.of, ino: d.fs.names.inode(path), path: path, file: file, output: t.output, footer: d.name == footerName}
+		n := &textNode{unsized: unsized{fs: d.fs, ino: d.fs.names.inode(path)}, of: d.of, path: path, file: file, output: t.output, footer: d.name == footerName}
 		return n.enter(ctx, d, out)
 	}
 	return nil, toErrno(objectstore.ErrNotExist)
@@ -128,12 +128,10 @@ func (d *textDir) OpendirHandle(ctx context.Context, _ uint32) (gofs.FileHandle,
 	return &controlHandle{list: list}, 0, 0
 }
 
-// textNode is one file's text. Its size is not known beforehand, and is 0.
+// textNode is one file's text.
 type textNode struct {
-	fixed
-	fs     *FS
+	unsized
 	of     *dirNode
-	ino    uint64
 	path   string // when it was looked up
 	file   string // its name in of
 	output string
@@ -202,17 +200,6 @@ func (n *textNode) spec(ctx context.Context, t Text) ([]byte, error) {
 	return io.ReadAll(text)
 }
 
-func (n *textNode) attributes(a *fuse.Attr) {
-	n.fs.fill(a, n.ino, 0, n.fs.started)
-	a.Mode, a.Uid, a.Gid = syscall.S_IFREG|uint32(0o444&n.fs.FileMode&^n.fs.Umask), n.fs.UID, n.fs.GID
-}
-
-// Getattr asks for nothing.
-func (n *textNode) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	n.attributes(&out.Attr)
-	return 0
-}
-
 // Open opens the version that is there: its text is what all reads of the descriptor
 // give. The first read begins to make it.
 func (n *textNode) Open(ctx context.Context, flags uint32) (gofs.FileHandle, uint32, syscall.Errno) {
@@ -262,15 +249,7 @@ func (f *FS) openParts(ctx context.Context, o objectstore.Object, columnar bool)
 	h := f.openCache(o, nil)
 	h.Exactly()
 	asked, err := h.Begin(ctx, columnar)
-	if err = f.confirm(ctx, o, asked, err); err == nil {
-		f.verified.note(o)
-		return opened{handle: h}, nil
-	}
-	h.Close()
-	if supersedes(err) {
-		f.superseded(o.Location)
-	}
-	return opened{}, err
+	return f.verifiedAs(o, h, f.confirm(ctx, o, asked, err))
 }
 
 // textStream is the text of one version.

@@ -15,6 +15,25 @@ import (
 // though nothing is wrong: it is begun anew.
 var ErrGaveWay = errors.New("the stream gave way to others")
 
+// unsized is a control file whose bytes are made as they are read, which a node of it is
+// made of. Its size is not known beforehand, and is 0.
+type unsized struct {
+	fixed
+	fs  *FS
+	ino uint64
+}
+
+func (n *unsized) attributes(a *fuse.Attr) {
+	n.fs.fill(a, n.ino, 0, n.fs.started)
+	a.Mode, a.Uid, a.Gid = syscall.S_IFREG|uint32(0o444&n.fs.FileMode&^n.fs.Umask), n.fs.UID, n.fs.GID
+}
+
+// Getattr asks for nothing.
+func (n *unsized) Getattr(_ context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	n.attributes(&out.Attr)
+	return 0
+}
+
 // streamHandle is an open file whose bytes are made as it is read: one stream. A read
 // behind it goes on, by way of what lies between; one before it begins a new stream. An
 // error is the answer of every read from where it happened, until a read goes back: what
